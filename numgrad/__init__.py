@@ -80,6 +80,7 @@ from numgrad.jit.front.unrolled import UnrolledWarning
 from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.from_data import tensor
+from numgrad.ops.creation.generator import default_generator
 from numgrad.ops.creation.legacy_types import LEGACY_TYPES
 from numgrad.ops.later import LATER, load_package, package_of
 from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
@@ -96,6 +97,11 @@ short = int16
 compile = jit
 cfloat = complex64
 cdouble = complex128
+legacy_contiguous_format = contiguous_format
+newaxis = None
+# What PyTorch was built with, as programs ask for it: LAPACK comes with NumPy.
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
 
 __version__ = "0.1.0"
 
@@ -119,6 +125,7 @@ __all__ = [
     "complex128",
     "cond",
     "contiguous_format",
+    "default_generator",
     "device",
     "double",
     "dtype",
@@ -136,6 +143,10 @@ __all__ = [
     "get_num_threads",
     "get_printoptions",
     "half",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
     "iinfo",
     "inf",
     "inference_mode",
@@ -151,18 +162,21 @@ __all__ = [
     "is_inference_mode_enabled",
     "jit",
     "layout",
+    "legacy_contiguous_format",
     "linalg",
     "load",
     "long",
     "memory_format",
     "memory_stats",
     "nan",
+    "newaxis",
     "nn",
     "no_grad",
     "pi",
     "preserve_format",
     "printoptions",
     "promote_types",
+    "random",
     "save",
     "set_anomaly_enabled",
     "set_default_dtype",
@@ -184,7 +198,7 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-_NAMESPACES = {"fft", "linalg", "nn", "special"}
+_NAMESPACES = {"fft", "linalg", "nn", "random", "special"}
 _loaded_later = {name for later in LATER.values() for name in later.functions}
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 

@@ -288,6 +288,14 @@ def _matmul(self: Tensor, other: Any) -> Any:
     return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return FUNCTIONS["matmul"](other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+def _reversed(self: Tensor) -> Any:
+    return FUNCTIONS["flip"](self, (0,)) if self._array.ndim else self
+
+
 def _invert(self: Tensor) -> Any:
     if self._array.dtype.kind in "fc":
         raise TypeError(
@@ -357,7 +365,10 @@ def _bind_operators() -> None:
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
-_KINDS_THERE_ARE_NOT = ("is_cuda", "is_meta", "is_mps", "is_quantized", "is_sparse", "is_xpu")
+_KINDS_THERE_ARE_NOT = (
+    *("is_cuda", "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested"),
+    *("is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu", "volatile"),
+)
 
 
 def _bind() -> None:
@@ -376,6 +387,14 @@ def _bind() -> None:
         "__invert__": _invert,
         "__contains__": _contains,
         "__matmul__": _matmul,
+        "__rmatmul__": _rmatmul,
+        "__reversed__": _reversed,
+        # The names of Python 2, which PyTorch has kept.
+        "__div__": FUNCTIONS["true_divide"],
+        "__idiv__": INPLACE["div_"],
+        "__rdiv__": _rtruediv,
+        "__long__": conversion.to_int,
+        "__nonzero__": conversion.to_bool,
         "__eq__": _operator("eq"),
         "__ne__": _operator("ne"),
         "__hash__": object.__hash__,
@@ -434,6 +453,7 @@ def _bind() -> None:
         "cpu": _cpu,
         "is_cpu": property(lambda self: True),
         "layout": property(lambda self: strided),
+        "name": property(lambda self: None),
     }
     for package, later in LATER.items():
         for name in later.methods:

@@ -13,9 +13,10 @@ Comparisons with PyTorch
     by hand.
 
 Hypothesis
-    It draws new examples every time, and the same ones in every run where the variable ``CI`` is
-    set. How many goes by ``--cases`` (see `tests.cases`): a test that wants more than others, or
-    fewer, says so by ``@settings(max_examples=examples(200))``.
+    It draws new examples every time where tests are named, and with ``--cases=all``; the same ones
+    in every sample, and in every run where the variable ``CI`` is set. How many goes by ``--cases``
+    (see `tests.cases`): a test that wants more than others, or fewer, says so by
+    ``@settings(max_examples=examples(200))``.
 
 Jitted functions
     Compiling is most of what their tests do. One of what is decided while a function is traced asks
@@ -30,12 +31,12 @@ from collections.abc import Iterator
 import pytest
 
 from numgrad.jit.front import compiled
-from numgrad.ops.later import load_all
 from tests.answers import plugin
 from tests.cases import is_sample
+from tests.docs import later_names
 from tests.jit.uncompiled import Uncompiled
 
-load_all()  # tests come from the catalogue
+assert later_names.DECLARED  # all families are loaded: tests come from the catalogue
 
 # pytest looks for fixtures and hooks here.
 torch = plugin.torch

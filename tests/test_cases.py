@@ -77,7 +77,7 @@ def test_a_plain_run_takes_a_share_of_what_is_marked_and_says_so(tmp_path: Path)
         "abc"
     )
     assert sum(name.startswith("test_always") for name in names) == 4
-    assert "examples: 20" in output and "21 cases of long tables were left out" in output
+    assert "examples: 12" in output and "21 cases of long tables were left out" in output
     # Two processes leave out the same, and the one with the terminal says so.
     again, output = run(tmp_path, "-n", "2")
     assert again == names and "21 cases of long tables were left out" in output

@@ -13,6 +13,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.__main__ import main
+from tests.children import ended_well
 
 
 @pytest.fixture
@@ -110,10 +111,8 @@ def test_program_runs_as_a_module() -> None:
 
 def test_the_program_gives_the_tour() -> None:
     """As ``__main__``, which is another module than the one that the other tests import."""
-    command = [sys.executable, "-m", "numgrad"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "What to read next" in done.stdout
-    assert done.stderr == ""
+    script = "import runpy\nrunpy.run_module('numgrad', run_name='__main__', alter_sys=True)"
+    assert "What to read next" in ended_well(script)
 
 
 def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

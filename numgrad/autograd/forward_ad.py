@@ -37,7 +37,6 @@ _PRIMAL: Primitive = Primitive(
     [lambda g: g],
     view=True,
     linear=True,
-    rows=True,
     listed=False,
 )
 

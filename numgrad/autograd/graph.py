@@ -14,7 +14,7 @@ from numgrad.autograd.saving import (
     saved_tensors_hooks,
 )
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.backward import GradientEdge
+from numgrad.graph.cotangents import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
 from numgrad.graph.inplace import bump_version

@@ -22,6 +22,7 @@ THREAD_ELEMENTS_ACCUMULATE = 1 << 17  #: of gradients that are added up: not mea
 THREAD_ELEMENTS_GATHER = 1 << 17  #: of strided copies: not measured
 THREAD_VALUES_SEARCH = 1 << 13  #: that are looked for in sorted rows: not measured
 THREAD_ELEMENTS_WINDOWS = 1 << 16  #: that pooling and resampling read: not measured
+THREAD_ELEMENTS_ALIGNMENTS = 1 << 13  #: frames times states of ctc_loss: not measured
 THREAD_ELEMENTS_UNIT_VECTORS = 1 << 15  #: of compiled Jacobians' results: not measured
 THREAD_ADDITIONS_JIT = 1 << 19  #: of a compiled loop, by `numgrad.jit.ir.cost`: not measured
 

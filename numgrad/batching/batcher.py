@@ -489,6 +489,14 @@ class Batcher:
                 return None
             return modes.trace.known(found) if type(found) is Traced else found
 
+    def has_nan(self, array: Traced) -> bool:
+        """Return whether there is a nan in any example's."""
+        with self.outside():
+            found: Any = self._part(array).tensor._array
+            if type(found) is Traced:
+                return bool(modes.trace.has_nan(found))
+            return bool(np.isnan(found).any())
+
     def captured(self, array: Array) -> Any:
         """Return the array as the world outside has it."""
         with self.outside():

@@ -19,10 +19,10 @@ from numgrad.batching.indexing import INDEXING
 from numgrad.batching.memory import Part
 from numgrad.batching.products import PRODUCTS
 from numgrad.graph.tensor import Tensor
-from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import Layout, extent
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.movement.joining import stack
 from numgrad.ops.movement.shape import reshape
 
 __all__ = ["LOOPED", "RULES", "batched_result", "is_derived"]
@@ -79,7 +79,7 @@ _STAY = frozenset(
 LOOPED = frozenset(
     (
         *("masked_scatter", "masked_scatter_backward", "linalg_lstsq", "median", "nanmedian"),
-        *("pdist", "dist", "renorm"),
+        *("pdist", "dist", "renorm", "ctc_loss"),
     )
 )
 
@@ -209,8 +209,8 @@ def _looped(primitive: Primitive, size: int, parts: Sequence[Part], parameters: 
         for number in range(size)
     ]
     if isinstance(found[0], Tensor):
-        return upward.stack(found, 0)
-    return [upward.stack(list(column), 0) for column in zip(*found, strict=True)]
+        return stack(found, 0)
+    return [stack(list(column), 0) for column in zip(*found, strict=True)]
 
 
 # --- rules that are written -----------------------------------------------------------------------

@@ -12,7 +12,9 @@ import numpy as np
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.loop_passes import names_in
 from numgrad.codegen.loops import (
+    ONE,
     ZERO,
     Assign,
     Call,
@@ -20,6 +22,7 @@ from numgrad.codegen.loops import (
     Fold,
     For,
     If,
+    Infix,
     Load,
     Name,
     Number,
@@ -85,14 +88,24 @@ def without_folds(
     --------
     >>> from numgrad.codegen.loops import Function
     >>> from numgrad.codegen.printer import print_module
-    >>> fold = Fold("s", "sum", Load(Name("x"), Name("i")), "i", dtype=np.dtype("float64"))
-    >>> loop = For("i", Name("lo"), Name("hi"), [fold])
-    >>> lines = without_folds([loop], lambda fold, count: "room")
-    >>> print(print_module([Function("f", ["x", "lo", "hi"], lines)]).partition("def ")[2])
+    >>> def show(value):
+    ...     fold = Fold("s", "sum", value, "i", dtype=np.dtype("float64"))
+    ...     loop = For("i", Name("lo"), Name("hi"), [fold])
+    ...     lines = without_folds([loop], lambda fold, count: "room")
+    ...     print(print_module([Function("f", ["x", "lo", "hi"], lines)]).partition("def ")[2])
+    >>> element = Load(Name("x"), Name("i"))
+    >>> show(times(element, 2))
     f(x, lo, hi):
         for i in range(lo, hi):
-            store(room, i - lo, element(x, i))
+            store(room, i - lo, element(x, i) * 2)
         s = run_sum(room, 0, hi - lo, np.float64(0))
+    <BLANKLINE>
+
+    Values that lie in memory already, in this order, are combined from there.
+
+    >>> show(element)
+    f(x, lo, hi):
+        s = run_sum(x, lo, hi - lo, np.float64(0))
     <BLANKLINE>
     """
     return _Lowering(room, turns or {}).of(statements, ())
@@ -121,7 +134,8 @@ class _Lowering:
                 start = next(k for k, loop in enumerate(around) if loop.index == line.run)
                 run = _Run(line, around[start:], self.room, self.turns)
                 self.open.append(run)
-                lines.append(Store(run.array, run.place, line.value, line.origin))
+                if run.fills_room:
+                    lines.append(Store(run.array, run.place, line.value, line.origin))
             else:
                 lines.append(line)
         return lines
@@ -131,6 +145,8 @@ class _Lowering:
         outside, self.open = self.open, []
         body = self.of(loop.body, (*around, loop))
         lines: list[Statement] = [For(loop.index, loop.first, loop.last, body, loop.step)]
+        if self.open and all(type(line) is Assign for line in body):
+            lines = []  # what it computes is only named
         for run in self.open:
             if run.is_cut and run.loops[-1] is loop:
                 lines += run.whole_block()
@@ -147,7 +163,8 @@ class _Run:
 
     Its values are combined when they are all there, if there is a block of them at most or it is
     known how many there are. Else the run is cut into blocks, anywhere (`is_cut`): `filled` values
-    wait in an array for twice as many.
+    wait in an array for twice as many. They wait in a room of the run, unless they lie in memory
+    already, from `first` on.
     """
 
     def __init__(
@@ -168,7 +185,13 @@ class _Run:
         if self.is_cut:
             self.filled = Name(f"f{fold.target}")
             self.place = plus(self.filled, self.place)
-        self.array = Name(room(fold, 2 * SUM_BLOCK if self.is_cut else self.count))
+        self.first: Expression = ZERO
+        there = _in_memory(fold, inner) if len(loops) == 1 and self.count is None else None
+        self.fills_room = there is None
+        if there is None:
+            self.array: Expression = Name(room(fold, 2 * SUM_BLOCK if self.is_cut else self.count))
+        else:
+            self.array, self.first = there.array, there.index
 
     def start(self) -> list[Statement]:
         """Return what stands in front of its loops."""
@@ -197,7 +220,7 @@ class _Run:
         return [Assign(self.fold.target, result, self.fold.origin), *self.fold.each]
 
     def _block(self, count: Any) -> Expression:
-        return folding("run", self.fold.kind, self.array, 0, count, self.nothing)
+        return folding("run", self.fold.kind, self.array, self.first, count, self.nothing)
 
     def _spelled(self, count: int) -> Expression:
         """Return few values combined, written out in the order of a block."""
@@ -214,6 +237,42 @@ class _Run:
         # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
         begins = kind == "sum" and dtype.kind == "f"
         return combined(kind, terms[0], self.nothing) if begins else terms[0]
+
+
+def _in_memory(fold: Fold, loop: For) -> Load | None:
+    """Return the first of the values of a loop's turns, if these lie side by side in an array.
+
+    A loop that does more than to name values and to combine them may write to that array.
+    """
+    if fold.dtype is None or fold.dtype.kind == "b" or fold.dtype == np.float16:
+        return None  # memory may hold other bytes than 0 and 1; halves are no numbers of LLVM's
+    if any(type(line) is not Assign and type(line) is not Fold for line in loop.body):
+        return None
+    named = {line.target: line.value for line in loop.body if type(line) is Assign}
+    value = fold.value
+    while type(value) is Name and value.id in named:
+        value = named[value.id]
+    if type(value) is not Load or value.subscript or loop.step != ONE:
+        return None
+    before, own, after = _around(value.index, loop.index)
+    varying = {loop.index, *named}
+    if not own or not varying.isdisjoint(names_in((value.array, *before, *after))):
+        return None
+    return Load(value.array, plus(*before, loop.first, *after))
+
+
+def _around(index: Expression, name: str) -> tuple[list[Expression], bool, list[Expression]]:
+    """Return the terms of a sum in front of a variable and behind it, and whether it is one."""
+    match index:
+        case Name(id, "") if id == name:
+            return [], True, []
+        case Infix("+", left, right):
+            before, own, after = _around(left, name)
+            if own:
+                return before, True, [*after, right]
+            more, own, after = _around(right, name)
+            return [*before, *more], own, after
+    return [index], False, []
 
 
 def _negative(first: Expression) -> list[Expression]:

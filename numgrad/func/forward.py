@@ -19,6 +19,7 @@ from numgrad.func.arguments import (
     read_plain,
     split_aux,
 )
+from numgrad.graph.func_levels import outside_inference
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.creation.from_data import from_numpy
@@ -28,6 +29,7 @@ __all__ = ["jvp", "linear_map", "linearize"]
 _API = "jvp(f, primals, tangents)"
 
 
+@outside_inference
 def jvp(
     func: Callable[..., Any],
     primals: tuple[Any, ...],
@@ -111,6 +113,7 @@ def jvp(
     return (output, derivative, aux) if has_aux else (output, derivative)
 
 
+@outside_inference
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return ``func(*primals)`` and the function that maps tangents to its derivative.
 
@@ -146,6 +149,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, False
     )
 
+    @outside_inference
     def jvp_fn(*tangents: Any) -> Any:
         given, given_spec = read_directions(tangents, spec, leaves)
         if given_spec != spec:

@@ -24,7 +24,7 @@ from numgrad.func.arguments import (
 )
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.func_levels import Level
+from numgrad.graph.func_levels import Level, outside_inference
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
@@ -174,6 +174,7 @@ def grad_and_value(
     return gradient_and_value
 
 
+@outside_inference
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return ``func(*primals)`` and the function that maps cotangents to gradients.
 
@@ -218,6 +219,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, has_aux
     )
 
+    @outside_inference
     def vjp_fn(
         cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
     ) -> tuple[Any, ...]:
@@ -318,13 +320,13 @@ def _differentiate(
         value, aux, aux_spec = split_aux(func(*given, **kwargs), has_aux, api)
         _check_scalar(value, api)
         inside: set[Node] = set()
-        found = _run_backward(level, value, aux, inputs, inside)
-    gradients = iter(
-        [
-            zeros_like(stand_in) if gradient is None else level.release(gradient, inside)
-            for stand_in, gradient in zip(inputs, found, strict=True)
+        found = [
+            zeros_like(stand_in) if gradient is None else gradient
+            for stand_in, gradient in zip(
+                inputs, _run_backward(level, value, aux, inputs, inside), strict=True
+            )
         ]
-    )
+    gradients = iter([level.release(gradient, inside) for gradient in found])
     trees = [
         next(gradients)
         if spec is pytree.LEAF

@@ -64,7 +64,13 @@ class Anomaly:
             return
         for number, output in enumerate(outputs):
             array = output._array if isinstance(output, Tensor) else output
-            if isinstance(array, np.ndarray) and np.isnan(array).any():
+            if array is None:
+                continue
+            if isinstance(array, np.ndarray):
+                found = bool(np.isnan(array).any())
+            else:
+                found = modes.trace.has_nan(array)
+            if found:
                 raise RuntimeError(
                     f"Function '{node.name()}' returned nan values in its {number}th output."
                 )

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from numgrad.base import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.batched import check_batches, run_batch
+from numgrad.graph.cotangents import GradientEdge, check_batches, roots_of
 from numgrad.graph.engine import run
 from numgrad.graph.frames import user_frame
 from numgrad.graph.modes import interceptors, is_transformed
-from numgrad.graph.node import Node
-from numgrad.graph.tensor import NO_EDGE, Edge, Size, Tensor, fresh
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
+from numgrad.graph.upward import upward
 
-__all__ = ["GradientEdge", "backward", "grad", "roots_of"]
-
-
-class GradientEdge(NamedTuple):
-    """Where the gradient of a tensor is computed: a node, and which of its outputs that was.
-
-    Mirrors ``torch.autograd.graph.GradientEdge``. `numgrad.autograd.graph.get_gradient_edge` gives
-    that of a tensor.
-    """
-
-    node: Node
-    output_nr: int
-    ownership_token: Node | None = None
+__all__ = ["backward", "grad"]
 
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -163,8 +150,9 @@ def grad(
         Give None for inputs that the outputs do not depend on, instead of raising. Defaults to
         `materialize_grads`.
     is_grads_batched : bool
-        The cotangents have one dimension more, in front, and so have the results: one backward
-        pass runs for each entry.
+        The cotangents have one dimension more, in front, and so have the results. One backward
+        pass runs for all entries, as `numgrad.func.vmap` runs functions: what hooks and custom
+        Functions see is a batch.
     materialize_grads : bool
         Give zeros instead of None.
 
@@ -176,7 +164,8 @@ def grad(
     Raises
     ------
     RuntimeError
-        As `backward`; and if an input is unused and that is not allowed.
+        As `backward`; and if an input is unused and that is not allowed. Of a batch also if a hook
+        or custom Function does what is none of `vmap`'s: asks for numbers, or draws some.
 
     >>> import numgrad as ng
     >>> x = ng.tensor(3.0, requires_grad=True)
@@ -237,7 +226,7 @@ def _batched(
     keep_graph: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
-    """Run one backward pass for each entry of batched cotangents and stack the results."""
+    """Run one backward pass for all entries of batched cotangents."""
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
     batches = _as_tuple(grad_outputs)
@@ -247,13 +236,14 @@ def _batched(
         batch if batch._array.dtype == first._array.dtype else batch.to(first.dtype)
         for batch, (_, first) in zip(batches, roots, strict=True)
     ]
-    return run_batch(
+    found: list[Tensor | None] = upward.batched_gradients(
         [edge for edge, _ in roots],
         fitting,
         [_input_edge(tensor) for tensor in inputs],
         keep_graph=keep_graph,
         create_graph=create_graph,
     )
+    return found
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:
@@ -274,98 +264,3 @@ def _input_edge(tensor: Any) -> Edge:
     if edge is NO_EDGE:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge
-
-
-def _cotangent(position: int, output: Any, gradient: Any) -> Tensor:
-    """Return the cotangent of a tensor, or of an edge, checked and in its dtype."""
-    if isinstance(output, GradientEdge):
-        meta = output.node.output_meta(output.output_nr)
-        if meta is None:  # nobody knows what would fit
-            if isinstance(gradient, Tensor):
-                return gradient
-            meta = ((), np.dtype(np.float32))
-        shape, dtype = meta
-    else:
-        if gradient is None and not output.requires_grad:
-            _raise_no_grad(position)
-        shape, dtype = output._array.shape, output._array.dtype
-    if gradient is None:
-        if shape and Size(shape).numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if dtype.kind == "c":
-            raise RuntimeError(
-                "grad can be implicitly created only for real scalar outputs but got "
-                f"{dtypes.of_numpy(dtype)!r}"
-            )
-        return fresh(np.ones(shape, dtype))
-    if not isinstance(gradient, Tensor):
-        raise TypeError(
-            f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
-        )
-    if gradient._array.shape != shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and "
-            f"output[{position}] has a shape of {Size(shape)}."
-        )
-    if gradient._array.dtype != dtype:
-        kind = dtypes.of_numpy(dtype)
-        if (gradient._array.dtype.kind == "c") != (dtype.kind == "c"):
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same "
-                f"dtype. Mismatch in dtype: grad_output[{position}] has a dtype of "
-                f"{gradient.dtype!r} and output[{position}] has a dtype of {kind!r}."
-            )
-        cast: Tensor = gradient.to(kind)
-        return cast
-    return gradient
-
-
-def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
-    """Return where the engine starts, each edge with its checked cotangent."""
-    if type(grad_tensors) is Tensor and len(outputs) == 1 and isinstance(outputs[0], Tensor):
-        (output,) = outputs  # nearly every call
-        array, given_array = output._array, grad_tensors._array
-        if given_array.shape == array.shape and given_array.dtype is array.dtype:
-            edge = gradient_edge(output)
-            if edge is not NO_EDGE:
-                return [(edge, grad_tensors)]
-    if grad_tensors is None:
-        given: Sequence[Any] = (None,) * len(outputs)
-    elif isinstance(grad_tensors, Tensor):
-        given = (grad_tensors,)
-    else:
-        given = tuple(grad_tensors)
-    cotangents = []
-    # What is no gradient at all is found before how many there are, as in PyTorch.
-    for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below
-        array = None
-        if isinstance(output, Tensor):
-            array = output._array
-        elif not isinstance(output, GradientEdge):
-            raise AssertionError("Expected output to be a torch.Tensor")
-        if not (
-            array is not None
-            and type(gradient) is Tensor
-            and gradient._array.shape == array.shape
-            and gradient._array.dtype is array.dtype
-        ):
-            gradient = _cotangent(position, output, gradient)
-        cotangents.append(gradient)
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
-    edges = [
-        (output.node, output.output_nr)
-        if isinstance(output, GradientEdge)
-        else gradient_edge(output)
-        for output in outputs
-    ]
-    for position, edge in enumerate(edges):
-        if edge is NO_EDGE:
-            _raise_no_grad(position)
-    return list(zip(edges, cotangents, strict=True))
-
-
-def _raise_no_grad(position: int) -> None:
-    raise RuntimeError(
-        f"element {position} of tensors does not require grad and does not have a grad_fn"
-    )

@@ -41,7 +41,6 @@ def run(
     inputs: Sequence[Edge] | None = None,
     accumulate: bool = True,
     needed: set[Node] | None = None,
-    rows: int = 0,
 ) -> list[Tensor | None]:
     """Propagate gradients from `roots`.
 
@@ -59,15 +58,13 @@ def run(
         Whether leaves get their ``.grad``. Otherwise the gradients at `inputs` are returned.
     needed : set of nodes, optional
         What `nodes_towards` returned for these inputs and all of the roots, if it was called.
-    rows : int
-        If not 0, all gradients have a further dim behind, in which so many lie side by side.
 
     Returns
     -------
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    by_tensors = create_graph or rows > 0
+    by_tensors = create_graph
     watched = False
     if call_interceptors:
         by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
@@ -124,7 +121,7 @@ def run(
                 continue
             owned: Iterable[bool | None]
             if special:
-                outputs, owned = _run_node(node, arrived[::2], by_tensors, rows, watched)
+                outputs, owned = _run_node(node, arrived[::2], by_tensors, watched)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
             if attached is not None and attached.posthooks:
@@ -211,16 +208,14 @@ def run(
 
 
 def _run_node(
-    node: Node, gradients: list[Any], by_tensors: bool, rows: int, watched: bool
+    node: Node, gradients: list[Any], by_tensors: bool, watched: bool
 ) -> tuple[Sequence[Any], Iterable[bool | None]]:
     """Run a node where that is not just on arrays; `watched` in anomaly mode."""
     before = anomaly.begin(node) if watched else None
     try:
         outputs: Sequence[Any]
         owned: Iterable[bool | None] = repeat(False)
-        if rows:
-            outputs = node.run_batched(gradients, rows)
-        elif by_tensors:
+        if by_tensors:
             outputs = node.run_tensors(gradients)
         else:
             outputs, owned = node.run_arrays(gradients)

@@ -9,8 +9,9 @@ a tensor does is read off the graph, which leads outside or ends at stand-ins.
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
@@ -18,9 +19,27 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
 
-__all__ = ["Level", "StandIn"]
+__all__ = ["Level", "StandIn", "outside_inference"]
 
 _new = object.__new__
+
+
+def outside_inference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function of `numgrad.func` make no inference tensors, whatever mode it is called in.
+
+    It may use those that it is given, and save them, as a `Level` does for what runs within.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before = modes.inference, modes.claimed, modes.covered
+        modes.inference, modes.claimed, modes.covered = False, False, True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            modes.inference, modes.claimed, modes.covered = before
+
+    return run
 
 
 class StandIn(Node):
@@ -94,7 +113,7 @@ class Level:
 
     def __enter__(self) -> Level:
         self._previous = (modes.grad, modes.inference, modes.claimed, modes.level, modes.covered)
-        modes.covered = modes.covered or modes.inference
+        modes.covered = modes.covered or modes.inference or self._guarded
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self

@@ -34,7 +34,7 @@ class _Modes(threading.local):
     # The level of forward mode that is open (numgrad.autograd.forward.duals), set on the class, for
     # all threads; a thread that computes tangents hides it from itself.
     dual: Any = None
-    covered = False  # whether `numgrad.func` differentiates a function within inference mode
+    covered = False  # whether inference tensors may be saved: in what `numgrad.func` differentiates
     multithreading = True  # what `set_multithreading_enabled` was told
     running: Any = None  # in anomaly mode: the node that the engine runs
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)

@@ -16,7 +16,7 @@ from numgrad.base import dtypes
 from numgrad.graph.anomaly import anomaly, note_node
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import interceptors
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
 
 __all__ = [
     "FREED",
@@ -234,33 +234,6 @@ class Node:
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
-
-    def run_batched(
-        self, gradients: Sequence[Tensor | None], count: int
-    ) -> Sequence[Tensor | None]:
-        """Return what `run_tensors` does for many gradients side by side, along a last dim.
-
-        Here that is one run for each; nothing is recorded.
-        """
-        given = [
-            None if g is None else np.ascontiguousarray(np.moveaxis(g._array, -1, 0))
-            for g in gradients
-        ]
-        found = [
-            self.run_arrays([None if array is None else array[row, ...] for array in given])[0]
-            for row in range(count)
-        ]
-        columns: list[Tensor | None] = []
-        for column in zip(*found, strict=True):
-            present = next((array for array in column if array is not None), None)
-            if present is None:
-                columns.append(None)
-                continue
-            zeros = np.zeros_like(present)
-            columns.append(
-                wrap(np.stack([zeros if array is None else array for array in column], -1))
-            )
-        return columns
 
     def __call__(self, *gradients: Tensor | None, **keywords: Any) -> Any:
         """Return the gradients of the inputs for gradients of the outputs, without any hooks.

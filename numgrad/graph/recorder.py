@@ -138,6 +138,9 @@ class Recorder(Protocol):
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that was made of numbers in the traced function."""
 
+    def has_nan(self, array: Traced) -> bool:
+        """Return whether there is a nan in an array, as far as its numbers are there."""
+
     def captured(self, array: Array) -> Any:
         """Return a traced array for one that was there before the trace: read in every call."""
 

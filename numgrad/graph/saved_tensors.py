@@ -289,7 +289,7 @@ def _packed_class(cls: type[Node]) -> type[Node]:
     if found is None:
         attributes: dict[str, Any] = {
             method: _with_values(getattr(cls, method))
-            for method in ("run_arrays", "run_tensors", "run_batched", "restore")
+            for method in ("run_arrays", "run_tensors", "restore")
             if hasattr(cls, method)
         }
         if hasattr(cls, "run_rules"):  # what hooks return need not lie as in other calls

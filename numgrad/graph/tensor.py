@@ -398,6 +398,10 @@ class NoCounter(list[Any]):
         super().__setitem__(index, super().__getitem__(index) + 1)
 
 
+# The start of no level: what `numgrad.func` itself makes is none of a function's.
+OUTSIDE = -1
+
+
 def level_counter(start: int) -> list[Any]:
     """Return the version counter of memory made by a function that `numgrad.func` differentiates.
 
@@ -412,7 +416,9 @@ def new_counter() -> list[Any]:
     if modes.inference:
         return NoCounter((0,))
     level = modes.level
-    return [0] if level is None else [0, "", None, level.start]  # a `level_counter`
+    if level is not None:
+        return [0, "", None, level.start]  # a `level_counter`
+    return level_counter(OUTSIDE) if modes.covered else [0]
 
 
 def is_inference(tensor: Tensor) -> bool:

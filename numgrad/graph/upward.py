@@ -5,7 +5,7 @@ name              what it does                                called from       
 ================  ==========================================  =====================  ==============
 `tensor_class`    the class of a tensor on an array           graph/tensor           graph/recorder
 `view_history`    a view's edge, after a write to its base    graph/tensor           ops/movement
-`stack`           tensors as rows of one                      graph/batched          ops/movement
+`batched...`      `autograd.grad` of a batch of cotangents    graph/backward         batching
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
 `perform`         a function's result put into its input      methods in place       ops/mutation
@@ -28,19 +28,19 @@ class _Upward:
     """The functions by name."""
 
     __slots__ = (
+        "batched_gradients",
         "cast",
         "matrix_norm",
         "perform",
-        "stack",
         "sum_to_size",
         "tensor_class",
         "view_history",
     )
 
+    batched_gradients: Callable[..., Any]
     cast: Callable[..., Any]
     matrix_norm: Callable[..., Any]
     perform: Callable[..., Any]
-    stack: Callable[..., Any]
     sum_to_size: Callable[..., Any]
     tensor_class: Callable[..., Any]
     view_history: Callable[..., Any]

@@ -31,6 +31,8 @@ from numgrad.ops.nn.activations import (
     tanhshrink,
     threshold,
 )
+from numgrad.ops.nn.alignments import ctc_loss
+from numgrad.ops.nn.bags import embedding_bag
 from numgrad.ops.nn.classes import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -82,6 +84,7 @@ from numgrad.ops.pointwise.trigonometric import tanh
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
 from numgrad.ops.spatial.attention import scaled_dot_product_attention
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
+from numgrad.ops.spatial.fractional_pooling import FRACTIONAL_POOLS
 from numgrad.ops.spatial.grids import affine_grid, grid_sample
 from numgrad.ops.spatial.interpolation import (
     interpolate,
@@ -128,6 +131,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -135,8 +139,13 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -249,3 +258,11 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
 max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
 
 lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
+
+fractional_max_pool2d, fractional_max_pool3d = (
+    FRACTIONAL_POOLS[f"fractional_max_pool{_dims}d"] for _dims in (2, 3)
+)
+
+fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = (
+    FRACTIONAL_POOLS[f"fractional_max_pool{_dims}d_with_indices"] for _dims in (2, 3)
+)

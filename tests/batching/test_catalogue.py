@@ -54,7 +54,7 @@ def same_as_a_loop(
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.sampled(0.25, by="name")
+@pytest.mark.sampled(0.15, by="name")
 @every_call
 def test_results(name, number):
     call = call_of(name, number)
@@ -79,7 +79,7 @@ def has_derivative(call: BatchedCall) -> bool:
     return True
 
 
-@pytest.mark.sampled(0.1, by="name")
+@pytest.mark.sampled(0.08)
 @every_call
 def test_derivatives_inside(name, number):
     call = call_of(name, number)
@@ -94,7 +94,7 @@ def test_derivatives_inside(name, number):
             same_as_a_loop(gradient, found, call, in_dims)
 
 
-@pytest.mark.sampled(0.1, by="name")
+@pytest.mark.sampled(0.08)
 @every_call
 def test_derivatives_outside(name, number):
     call = call_of(name, number)
@@ -109,7 +109,7 @@ def test_derivatives_outside(name, number):
         same_as_a_loop(grad(function, positions), found, call, in_dims)
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @every_call
 def test_tangents(name, number):
     call = call_of(name, number)
@@ -131,7 +131,7 @@ def test_tangents(name, number):
         same_as_a_loop(tangent, found, call, in_dims)
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @every_call
 def test_nested(name, number):
     call = call_of(name, number)
@@ -156,7 +156,7 @@ def test_nested(name, number):
                 np.testing.assert_allclose(flat(whole)[0][half], flat(wanted)[0], rtol=1e-9)
 
 
-@pytest.mark.sampled(0.02)
+@pytest.mark.sampled(0.01)
 @every_call
 def test_compiled(name, number):
     call = call_of(name, number)

@@ -165,6 +165,36 @@ def test_a_run_of_known_length_is_one(kind: str, sizes: Sequence[int], seed: int
     assert (f"fold_{kind}" in called) == (len(x) > SPELLED)
 
 
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data())
+def test_values_that_lie_in_memory_are_combined_from_there(data: st.DataObject) -> None:
+    """Only where they lie side by side, and where the loop writes to nothing."""
+    kind, first = data.draw(st.sampled_from(list(JOINS))), data.draw(st.integers(0, 70))
+    count, offset = data.draw(st.integers(0, 200)), data.draw(st.integers(0, 5))
+    step, writes = data.draw(st.sampled_from([1, 1, 2])), data.draw(st.booleans())
+    is_named, is_doubled = data.draw(st.booleans()), data.draw(st.booleans())
+    x = numbers(600, data.draw(st.integers(0, 99)))
+    place = data.draw(st.permutations([times("i", step), Number(offset), Name("base")]))
+    value: Expression = Load(Name("x"), plus(*place))
+    if is_doubled:
+        value = times(value, 2)
+    body: list[Statement] = [Assign("v", value)] if is_named else []
+    fold = Fold("s", kind, Name("v") if is_named else value, "i", DONE, F8)
+    body += [fold, Store(Name("x"), Number(599), Number(0.5))] if writes else [fold]
+    rooms: dict[str, int] = {}
+
+    def room(fold: Fold, count: int | None) -> str:
+        rooms["room"] = SUM_BLOCK
+        return "room"
+
+    loop = For("i", Number(first), Number(first + count), body)
+    lines = without_folds([loop], room)
+    (found,) = ran([Assign("base", Number(3)), *lines], rooms, x)
+    read = [x[step * i + offset + 3] * (1 + is_doubled) for i in range(first, first + count)]
+    assert repr(found) == repr(of_block(kind, read))
+    assert bool(rooms) == (step == 2 or writes or is_doubled)
+
+
 def test_a_run_that_begins_further_out_is_left() -> None:
     (loop,) = nest("sum", (2, 3), tiled=False)
     assert without_folds(loop.body, lambda fold, count: "room") == list(loop.body)

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests.docs.instead import INSTEAD, group_of
+
 TABLE = Path(__file__).parents[2] / "docs" / "pytorch-names.md"
 VERSION = "2.13"
 
@@ -24,8 +26,8 @@ _HEAD = f"""\
 
 Every public name of PyTorch {VERSION} for tensors and their derivatives, and whether numgrad has
 it; [If you know PyTorch](if-you-know-pytorch.md) says how what is here behaves. A name being here
-does not mean that every argument is. Left out are PyTorch's names for storages, TorchScript and the
-innards of its compiler.
+does not mean that every argument is. Under what is missing stands what to use instead. Left out are
+PyTorch's names for storages, TorchScript and the innards of its compiler.
 
 This file is written by `python -m tests.docs.pytorch_names`, and the tests compare it with both
 libraries.
@@ -56,31 +58,6 @@ SECTIONS = {
     "`torch.nn.functional`": "torch.nn.functional",
 }
 
-# What is missing in the long sections goes under the first heading whose pattern it matches.
-_FAMILIES = {
-    "in place": r"(?!__).*[^_]_",
-    "copies of what are views": r".*_copy",
-    "kernels of vendors": r"(cudnn|miopen|mkldnn|to_mkldnn|is_mkldnn|is_vulkan|thread_safe).*",
-    "quantized tensors": r".*quant.*(?<!quantile)|q_.*|qscheme|fbgemm.*|int_repr|fused_moving.*"
-    r"|choose_qparams.*",
-    "linear algebra": r"cholesky.*|(|log|slog)det|eig|geqrf|inverse|lobpcg|lstsq|lu|lu_.*|matrix_.*"
-    r"|orgqr|ormqr|pinverse|qr|svd.*|pca_.*|symeig|(|triangular_)solve|chain_matmul|cross|vander"
-    r"|nuclear_norm|frobenius_norm|block_diag",
-    "neural networks": r".*(conv|pool|_norm|norm_|loss|dropout|embedding|rnn|lstm|gru|pixel_).*"
-    r"|bilinear|kl_div|.*relu|.*elu|hardshrink|threshold|.*grid.*|.*_shuffle|cosine_similarity"
-    r"|binary_cross.*|constant_pad.*|pairwise_distance|pdist",
-    "sparse tensors": r".*sparse.*|s?s?p?mm|[dh]sp?mm|sspaddmm|saddmm|(.*_)?indices|values"
-    r"|.*coalesced?|dense_dim|to_dense|to_padded_tensor",
-    "transforms and windows": r".*_window|i?stft",
-    "special functions": r"digamma|polygamma|m?v?lgamma|igammac?|i0|gcd|lcm|ldexp|frexp|nextafter",
-    "statistics, sets and sorting": r"(|nan)median|mode|.*quantile|hist.*|bincount|cov|corrcoef"
-    r"|unique.*|searchsorted|bucketize|isin|renorm|multinomial|poisson|binomial|cdist|dist",
-    "devices, threads, autocast and settings": r"(get|set|init|clear)_.*|autocast.*|use_det.*"
-    r"|is_(auto|det|dist|warn|vul|ipu|maia|mtia|nested|pinned|shared|xla).*|are_det.*|cuda|xpu|ipu"
-    r"|mtia|pin_memory|record_stream|half|bfloat16|chalf",
-    "the compiler and TorchScript": r"sym_.*|parse_.*|import_ir.*|fork|wait|merge_type.*|unify.*"
-    r"|cond|while_loop|prof.*|compiled_.*|classproperty|prepare_multi.*",
-}
 # PyTorch has more in its namespace, or fewer, as its parts are imported; these are documented.
 _NAMES_OF_MODULES = """
     accelerator amp autograd backends compiler cpu cuda distributed distributions export fft func
@@ -94,7 +71,6 @@ _OF_ANY_CLASS = {
     "__slotnames__",  # of what was pickled
 }
 _FUNCTIONS, _OTHERS, _MODULES, METHODS, _OPERATORS = list(SECTIONS)[:5]
-_GROUPED = (_FUNCTIONS, METHODS)
 
 
 def resolve(library: str, owner: str) -> Any:
@@ -204,24 +180,25 @@ def _only_here(section: str, names: dict[str, set[str]]) -> set[str]:
     return own - known
 
 
-def _families(section: str, names: set[str]) -> Iterable[tuple[str, list[str]]]:
-    """Return the missing names in groups, each with a heading."""
-    if section not in _GROUPED:
-        yield "", sorted(names)
-        return
+def _groups(names: set[str]) -> Iterable[tuple[str, list[str], str]]:
+    """Return the missing names in groups, with what each is and what there is instead."""
     rest = set(names)
-    for family, pattern in _FAMILIES.items():
-        some = {name for name in rest if re.fullmatch(pattern, name)}
+    for group in INSTEAD:
+        some = {name for name in rest if group_of(name) is group}
         rest -= some
         if some:
-            yield f", {family}", sorted(some)
+            yield f", {group.heading}", sorted(some), group.words
     if rest:
-        yield ", others", sorted(rest)
+        yield "", sorted(rest), ""
 
 
 def _paragraph(head: str, names: Iterable[str]) -> str:
     listed = list(names)
     text = f"**{head} ({len(listed)}):** " + ", ".join(f"`{name}`" for name in listed)
+    return _filled(text)
+
+
+def _filled(text: str) -> str:
     return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
@@ -233,9 +210,10 @@ def write(names: dict[str, set[str]]) -> str:
         parts.append(f"## {section}")
         if here:
             parts.append(_paragraph("Here", sorted(here)))
-        for family, missing in _families(section, all_names - here):
-            if missing:
-                parts.append(_paragraph(f"Missing{family}", missing))
+        for heading, missing, words in _groups(all_names - here):
+            parts.append(_paragraph(f"Missing{heading}", missing))
+            if words:
+                parts.append(_filled(f"Instead: {words[0].lower()}{words[1:]}"))
         only = _only_here(section, names)
         if only:
             parts.append(_paragraph("Only here", sorted(only)))

@@ -1,7 +1,8 @@
 """The types of the public functions and methods, numgrad/__init__.pyi: written here, and tested.
 
 ``python -m tests.docs.stubs`` writes the file anew from the signatures that the functions have.
-They are entered in tables while numgrad is imported, which type checkers cannot see.
+They are entered in tables while numgrad is imported, which type checkers cannot see. Before that it
+writes the names of what is loaded later (`tests.docs.later_names`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from typing import Any
 import numgrad
 from numgrad.graph import tensor
 from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.later import load_all
+from tests.docs import later_names  # loads all families
 
-load_all()
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
 
 _HEAD = """\
@@ -50,6 +50,7 @@ from numgrad import func as func
 from numgrad import linalg as linalg
 from numgrad import math as math
 from numgrad import nn as nn
+from numgrad import random as random
 from numgrad import special as special
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle
@@ -323,6 +324,10 @@ def _values() -> Iterator[str]:
             yield f"{name}: dtype"
         elif isinstance(value, float):
             yield f"{name}: _float"
+        elif isinstance(value, bool) or value is None:
+            yield f"{name}: {'_bool' if value is not None else value}"
+        elif isinstance(value, numgrad.Generator):
+            yield f"{name}: Generator"
         elif isinstance(value, numgrad.layout | numgrad.memory_format):
             yield f"{name}: {type(value).__name__}"
         elif inspect.isclass(value) and value.__module__ == "numgrad":
@@ -356,5 +361,6 @@ def text() -> str:
 
 
 if __name__ == "__main__":
+    later_names.FILE.write_text(later_names.text())
     STUB.write_text(text())
-    subprocess.run(["ruff", "format", "--quiet", str(STUB)], check=True)
+    subprocess.run(["ruff", "format", "--quiet", str(later_names.FILE), str(STUB)], check=True)

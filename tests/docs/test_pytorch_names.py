@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.docs.instead import group_of
 from tests.docs.pytorch_names import (
     TABLE,
     VERSION,
@@ -31,6 +32,12 @@ def test_the_table_says_of_every_name_whether_it_is_here(kind: str) -> None:
     ]
     assert len(found) > 5
     assert not wrong, AGAIN
+
+
+def test_of_every_missing_name_it_is_said_what_to_use_instead() -> None:
+    missing = {name for _, said, names in entries() if said == "Missing" for name in names}
+    assert len(missing) > 100
+    assert not {name for name in missing if group_of(name) is None}, "tests/docs/instead.py"
 
 
 def test_the_table_is_what_is_written_of_its_names() -> None:

@@ -53,8 +53,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "inner vjp": lambda x: func.vjp(lambda y: (x * y).cumsum(0), x**2)[1](x)[0],
 }
 both = pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+# None of them is within a step of a kink, which is 1 for some function.
 points = st.permutations([0.3, 0.7, 1.1, 1.6]).flatmap(
-    lambda base: st.floats(-0.1, 0.1).map(lambda d: ng.tensor(base[:3], dtype=ng.float64) + d)
+    lambda base: st.floats(-0.09, 0.09).map(lambda d: ng.tensor(base[:3], dtype=ng.float64) + d)
 )
 vectors = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(
     lambda v: ng.tensor(v, dtype=ng.float64)

@@ -175,7 +175,7 @@ def test_jacobians_at_once_are_those_row_by_row(jacobian, monkeypatch):
     ):
         found = []
         for few in (0, 10**9):
-            monkeypatch.setattr("numgrad.func.jacobians.FEW_DIRECTIONS", few)
+            monkeypatch.setattr("numgrad.autograd.forward.linear_maps.FEW_DIRECTIONS", few)
             result = function(X)
             gradient = None
             if result.requires_grad:

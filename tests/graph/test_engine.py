@@ -36,14 +36,14 @@ def leaf(lib: Any, *values: float) -> Any:
 # Long and wide graphs
 
 
-def test_a_chain_of_a_million_nodes_runs_back_and_is_freed() -> None:
+def test_a_chain_of_very_many_nodes_runs_back_and_is_freed() -> None:
     """Every step of building, running and freeing is a loop: recursion would end the process."""
     w = ng.tensor(2.0, requires_grad=True)
     y = w
-    for _ in range(1_000_000):
+    for _ in range(300_000):
         y = y + 1.0
     y.backward()
-    assert y.item() == 1_000_002.0 and w.grad is not None and w.grad.item() == 1.0
+    assert y.item() == 300_002.0 and w.grad is not None and w.grad.item() == 1.0
     y.backward()  # an addition saves nothing
     assert w.grad.item() == 2.0
     del y
@@ -230,7 +230,7 @@ def test_results_of_grad_do_not_share_memory() -> None:
     assert x.grad is None and y.grad is None
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize(
     "name",
@@ -258,7 +258,7 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
                     nodes[id(child)] = child
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_results_of_views_that_lost_their_way_require_grad(name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from numgrad.base.pytree import flatten
 from numgrad.graph.modes import interceptors
 
 PREPARE = """
@@ -82,6 +83,13 @@ i.register_hook(lambda g: g)
 i.retain_grad()
 i.detach_().is_inference()
 i.tolist()
+torch.func.grad(lambda v: (v * v).sum())(i)
+torch.func.grad(lambda v: (v * v * i).sum())(n)
+torch.func.grad_and_value(lambda v: (v * i).sin().sum())(i)
+torch.func.grad(lambda v: torch.func.grad(lambda w: (w**3).sum())(v).sum())(i).is_inference()
+torch.func.vjp(lambda v: v * v, i)[1](n)
+torch.func.vjp(lambda v: v * i, n)[1](i)
+torch.func.jacrev(lambda v: v * v)(i)
 torch.from_numpy(i.numpy()).is_inference()
 """
 
@@ -101,6 +109,14 @@ n.unbind()[0].is_inference(), i.unbind()[0].is_inference()
 n.sum().is_inference(), n.exp().is_inference(), (n * n).is_inference(), (2 * n).is_inference()
 n.sort().values.is_inference(), n[n > 0].is_inference(), (n @ n).is_inference()
 torch.exp(n, out=torch.empty(2)).is_inference()
+torch.func.grad(lambda v: (v * v).sum())(n).is_inference()
+torch.func.grad(lambda v: (v * i).sum())(i).is_inference()
+torch.func.grad(lambda v: (n * n).sum())(n).is_inference()
+torch.func.grad_and_value(lambda v: v.sum())(n)[1].is_inference()
+torch.func.vjp(lambda v: v * v, n)[0].is_inference()
+torch.func.vjp(lambda v: v * v, n)[1](n)[0].is_inference()
+torch.func.jacrev(lambda v: v * v)(n).is_inference()
+torch.vmap(lambda v: v * v)(n).is_inference()
 torch.set_grad_enabled(True) ; torch.is_grad_enabled(), torch.ones(1).is_inference()
 (x * 2).sum().backward()
 required.resize_(1) ; required.shape, required.requires_grad, required.is_leaf
@@ -173,6 +189,36 @@ def test_functions_are_differentiated_inside_of_the_mode() -> None:
         assert ng.func.jvp(lambda x: x * x * c, (x,), (c,))[1].tolist() == [18, 64]
         _, vjp = ng.func.vjp(lambda x: x * x * c, x)
         assert vjp(c)[0].tolist() == [18, 64]
+
+
+TRANSFORMED: dict[str, Any] = {
+    "grad": ng.func.grad(lambda x: (x * x).sum()),
+    "value_and_grad": ng.func.value_and_grad(lambda x: (x * x).sum()),
+    "a gradient of zeros": ng.func.grad(lambda x: ng.ones(())),
+    "vjp": lambda x: ng.func.vjp(lambda x: x * x, x)[1](x),
+    "jvp": lambda x: ng.func.jvp(lambda x: x * x, (x,), (x,)),
+    "linearize": lambda x: ng.func.linearize(lambda x: x * x, x)[1](x),
+    "jacrev": ng.func.jacrev(lambda x: x * x),
+    "jacfwd": ng.func.jacfwd(lambda x: x * x),
+    "hessian": ng.func.hessian(lambda x: (x * x).sum()),
+    "vmap": ng.vmap(lambda x: x * x),
+    "a product": lambda x: x * x,
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_compiled_functions_make_inference_tensors_where_others_do(name: str) -> None:
+    function = TRANSFORMED[name]
+    compiled, x = ng.jit(function), ng.tensor([1.0, 2.0])
+    compiled(x)
+    with ng.inference_mode():
+        made = [flatten(each(x))[0] for each in (function, compiled, compiled)]
+    expected = name in ("vmap", "a product")
+    assert {each.is_inference() for results in made for each in results} == {expected}
+    x.requires_grad_()
+    for each in made[0]:
+        if not expected:
+            (each.sum() * x).sum().backward()
 
 
 def test_mode_can_be_left_inside() -> None:

@@ -683,7 +683,7 @@ def test_writes_at_listed_positions():
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize(
     "take",
     [
@@ -792,7 +792,7 @@ def test_functions_that_write_to_what_they_return_have_pullbacks():
     assert_equal(ng.jit(ng.func.jacrev(function))(x), expected)
 
 
-@pytest.mark.sampled(0.2, by="dtype")
+@pytest.mark.sampled(0.12, by="dtype")
 @pytest.mark.parametrize("number", [0.1, 0.1 + 2j])
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("dtype", [ng.bool, ng.int64, ng.float32, ng.float64, ng.complex64])

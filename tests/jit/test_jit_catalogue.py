@@ -106,14 +106,14 @@ def sample_case(sample: Any) -> tuple[Callable[..., Any], list[Any]]:
     return with_derivatives(lambda *given: function(*given, **keywords)), tensors
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_traces_of_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     derived, tensors = elementwise_case(primitive)
     assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
 
 
-@pytest.mark.sampled(0.3, by="primitive")
+@pytest.mark.sampled(0.18, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
     derived, tensors = sample_case(sample)
@@ -124,7 +124,7 @@ def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
     assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     """Compiled, which takes a hundred times as long as to trace."""
@@ -132,7 +132,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     assert_same(jit(derived)(*tensors), derived(*tensors))
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.04)
 @pytest.mark.parametrize(
     ("primitive", "sample"), [c for c in SAMPLES if c.values[0].name not in SHAPE_DEPENDS_ON_VALUES]
 )

@@ -95,7 +95,7 @@ def squares(function: Callable[..., Any]) -> Callable[..., Any]:
     return total
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_have_the_bits_of_eager_mode(name: str) -> None:
     function, arrays = CASES[name]
@@ -239,7 +239,7 @@ def test_a_captured_index_is_read_anew_and_checked_in_every_call() -> None:
         function(x)
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("second", range(4))
 def test_positions_taken_in_several_shapes_are_written_before_they_are_read(

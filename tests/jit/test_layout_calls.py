@@ -134,7 +134,7 @@ def check(first: CodeType, second: CodeType | None, random: Random) -> int:
     return len(known)
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("name", NAMES)
 def test_results_of_a_call_lie_as_in_eager_mode(name: str) -> None:
     random = Random(name)
@@ -142,7 +142,7 @@ def test_results_of_a_call_lie_as_in_eager_mode(name: str) -> None:
         check(code, None, random)
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_TRACED])
 def test_results_of_a_call_on_a_result_lie_as_in_eager_mode(name: str) -> None:
     random = Random(name)

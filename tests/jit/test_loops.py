@@ -90,7 +90,7 @@ def test_loops_compute_what_python_does(seed: int) -> None:
     _close(ng.jit(differentiated)(w, c), differentiated(w, c))
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("seed", range(examples(8)))
 def test_so_do_their_second_derivatives_in_both_modes(seed: int) -> None:
     loss = _program(seed + 1000)
@@ -272,7 +272,7 @@ def test_a_compiled_loop_without_end_ends_on_ctrl_c() -> None:
     assert endless(ng.tensor(20.0)).item() == 20.0
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("policy", [3, "sqrt", "log", Binomial(carries=4)])
 def test_checkpoints_are_loops_within_loops(policy: Any) -> None:
     def function(x: Any, reverse: bool, policy: Any) -> Any:

@@ -97,7 +97,7 @@ def results_of(traced: Any, graph: Graph, arguments: list[Any]) -> Any:
     """Return what the traced function returns, by way of a graph."""
     computed = run_graph(graph, [arguments[k]._array for k in traced.traced])
     leaves = []
-    for kind, which, requires_grad, _ in traced.outputs:
+    for kind, which, requires_grad, *_ in traced.outputs:
         if kind == "computed":
             leaves.append(ng.from_numpy(np.array(computed[which])))
             assert isinstance(requires_grad, bool)

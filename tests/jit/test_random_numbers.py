@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +17,7 @@ from numgrad.base.pytree import flatten
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.rolling.prepare import prepared
 from tests.cases import examples
+from tests.children import ended_well
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 from tests.jit.random_programs import DRAWS, GENERATOR, bits, function_of, programs, seeded
 
@@ -408,6 +406,5 @@ assert (ng.jit(chain)(ng.zeros(2)).tolist(), ng.get_rng_state().tolist()) == wan
 
 
 def test_kernels_from_the_disk_draw_the_same(tmp_path: Any) -> None:
-    environment = {**os.environ, "NUMGRAD_CACHE_DIR": str(tmp_path)}
     for _ in range(2):
-        subprocess.run([sys.executable, "-c", SCRIPT], env=environment, check=True)
+        assert ended_well(SCRIPT, NUMGRAD_CACHE_DIR=str(tmp_path)) == ""

@@ -7,9 +7,6 @@ import json
 import math as python_math
 import os
 import pickle
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -24,6 +21,7 @@ from numgrad import math
 from numgrad.math.functions import FORMULAS
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import examples
+from tests.children import ended_well
 
 SPECIAL = [0.0, -0.0, 0.25, 1.0, -1.5, 2.0, 3.75, np.inf, -np.inf, np.nan, 1e-40, 800.0]
 # One of each way to be declared; all of them where everything is run.
@@ -210,7 +208,7 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("compiled", [False, True], ids=["called", "compiled"])
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize("name", ["tanh", "atan2", "clamp", "tanh_vjp"])
@@ -252,15 +250,9 @@ def test_small_integers_wrap_and_bools_stay_bools() -> None:
 def test_functions_go_to_other_processes() -> None:
     tanh = math.tanh
     twice = njit(lambda x: 2 * tanh(x))
-    script = "import pickle, sys; print([float(f(0.25)) for f in pickle.load(sys.stdin.buffer)])"
-    found = subprocess.run(
-        [sys.executable, "-c", script],
-        input=pickle.dumps([tanh, twice, math.ufunc("tanh")]),
-        capture_output=True,
-        check=True,
-    )
-    values = [tanh(0.25), twice(0.25), tanh(0.25)]
-    assert json.loads(found.stdout) == values
+    data = pickle.dumps([tanh, twice, math.ufunc("tanh")])
+    script = f"import pickle\nprint([float(f(0.25)) for f in pickle.loads({data!r})])"
+    assert json.loads(ended_well(script)) == [tanh(0.25), twice(0.25), tanh(0.25)]
 
 
 def test_functions_are_compiled_where_numba_is_disabled() -> None:
@@ -269,14 +261,7 @@ def test_functions_are_compiled_where_numba_is_disabled() -> None:
     from numgrad import math
     print(njit(lambda x: math.tanh(x) - math.tanh(x))(0.5))
     """
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    found = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
-    assert found.stdout.strip() == b"0.0"
+    assert ended_well(script, fresh=True, NUMBA_DISABLE_JIT="1") == "0.0\n"
 
 
 def test_unknown_names() -> None:

@@ -2,71 +2,55 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import ast
 
-import pytest
-
-
-def test_the_table_has_what_the_packages_declare():
-    printed = run(
-        "from numgrad.ops.core.catalogue import CATALOGUE\n"
-        "from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS\n"
-        "from numgrad.ops.later import LATER, load_package\n"
-        "for package, later in LATER.items():\n"
-        "    tables = FUNCTIONS, {**METHODS, **INPLACE}, CATALOGUE\n"
-        "    before = [{*table} for table in tables]\n"
-        "    load_package(package)\n"
-        "    tables = FUNCTIONS, {**METHODS, **INPLACE}, CATALOGUE\n"
-        "    for table, known, names in zip(tables, before, later):\n"
-        "        print(package, {*table} - known == {*names}, ({*table} - known) ^ {*names})"
-    )
-    lines = printed.splitlines()[:-1]
-    assert lines and all(line.split()[1] == "True" for line in lines), printed
+from numgrad.ops.later import LATER, package_of
+from tests.children import ended_well
+from tests.docs import later_names
 
 
-def test_functions_of_numbers_load_their_package():
-    run(
-        "from numgrad import math\n"
-        "assert 'numgrad.ops.special' not in sys.modules\n"
-        "assert math.entr(1.0) == 0.0 and math.entr_vjp(1.0, 1.0) == -1.0\n"
-        "assert 'xlog1py' in dir(math)"
-    )
+def test_the_names_are_what_the_packages_declare() -> None:
+    written = ast.parse(later_names.FILE.read_text())
+    expected = ast.parse(later_names.text())
+    assert ast.dump(written) == ast.dump(expected), "run `python -m tests.docs.stubs`"
+    for name, (package, *kinds) in later_names.DECLARED.items():
+        later = LATER[package]
+        assert package_of(name) == package
+        assert [kind for kind in later._fields if name in getattr(later, kind)] == kinds
 
 
-def run(lines: str) -> str:
-    program = f"import sys\nimport numgrad as ng\n{lines}\nprint('as it should be')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        "ng.det(ng.eye(2))",
-        "ng.eye(2).det()",
-        "ng.Tensor.det",
-        "ng.linalg.det(ng.eye(2))",
-        "from numgrad import linalg; linalg.det(ng.eye(2))",
-        "from numgrad import det; det(ng.eye(2))",
-        "import numgrad.ops.matrices.determinants",
-    ],
+# What asks for a name, in a process that has imported numgrad and done nothing else.
+NOT_LOADED = "package = 'numgrad.ops.matrices'; assert package not in sys.modules"
+LOADED = "assert package in sys.modules; assert 'inverse' in vars(ng.Tensor)"
+USES = (
+    "ng.det(ng.eye(2))",
+    "ng.eye(2).det()",
+    "ng.Tensor.det",
+    "ng.linalg.det(ng.eye(2))",
+    "from numgrad import linalg; linalg.det(ng.eye(2))",
+    "from numgrad import det; det(ng.eye(2))",
+    "import numgrad.ops.matrices.determinants",
 )
-def test_a_name_loads_its_package_and_importing_does_not(use):
-    package = "'numgrad.ops.matrices' in sys.modules"
-    run(f"assert not {package}\n{use}\nassert {package}\nassert 'inverse' in vars(ng.Tensor)")
+NUMBERS = """
+from numgrad import math
+assert 'numgrad.ops.special' not in sys.modules
+assert math.entr(1.0) == 0.0 and math.entr_vjp(1.0, 1.0) == -1.0
+assert 'xlog1py' in dir(math)
+"""
+TAKEN = """
+from numgrad.ops.core.declare import unary
+from numgrad.ops.core.domains import REAL
+for name in ("det", "linalg_det", "linalg"):
+    try:
+        unary(name, lambda g: g, REAL, formula=lambda input: input, doc="")
+        raise AssertionError(name)
+    except ValueError as error:
+        assert "already" in str(error)
+assert ng.det(ng.eye(2)).item() == 1
+"""
 
 
-def test_names_are_taken_before_their_package_is_loaded():
-    printed = run(
-        "from numgrad.ops.core.declare import unary\n"
-        "from numgrad.ops.core.domains import REAL\n"
-        "for name in ('det', 'linalg_det', 'linalg'):\n"
-        "    try:\n"
-        "        unary(name, lambda g: g, REAL, formula=lambda input: input, doc='')\n"
-        "    except ValueError as error:\n"
-        "        print(error)\n"
-        "assert ng.det(ng.eye(2)).item() == 1"
-    )
-    assert printed.count("already") == 3
+def test_a_name_loads_its_package_and_importing_does_not() -> None:
+    """Functions of numbers do, too; and nobody else can take a name before that."""
+    for lines in (*[f"{NOT_LOADED}\n{use}\n{LOADED}" for use in USES], NUMBERS, TAKEN):
+        assert ended_well(f"import sys\nimport numgrad as ng\n{lines}") == "", lines

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 
@@ -18,6 +16,7 @@ from hypothesis import strategies as st
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.runtime import memory
 from numgrad.runtime.memory import empty, empty_cache, memory_stats, set_memory_limit
+from tests.children import ended_well
 
 DTYPES = [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64]
 DTYPES += [np.float32, np.float64, np.complex64, np.complex128]
@@ -37,7 +36,7 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "shape",
@@ -218,18 +217,6 @@ def test_arrays_in_garbage_come_back_when_it_is_collected() -> None:
         gc.enable()
 
 
-def run_script(script: str) -> str:
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    return finished.stdout
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="needs page faults by thread")
 def test_a_recycled_buffer_costs_no_page_faults() -> None:
     # In a process of its own: what others freed here, glibc may keep and give again.
@@ -248,7 +235,7 @@ def test_a_recycled_buffer_costs_no_page_faults() -> None:
     # The system may take a page back meanwhile.
     print(faults() > 0, min(faults() for _ in range(5)))
     """
-    assert run_script(script).split() == ["True", "0"]
+    assert ended_well(script).split() == ["True", "0"]
 
 
 def test_arrays_may_outlive_the_module() -> None:
@@ -271,7 +258,7 @@ def test_arrays_may_outlive_the_module() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
     print("end")
     """
-    assert run_script(script) == "end\n"
+    assert ended_well(script, fresh=True) == "end\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
@@ -301,4 +288,4 @@ def test_a_forked_child_uses_and_frees_memory() -> None:
     thread.join()
     print(codes, (mine == 3).all())
     """
-    assert run_script(script) == f"{[0] * 10} True\n"
+    assert ended_well(script) == f"{[0] * 10} True\n"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 import weakref
@@ -19,6 +17,7 @@ from hypothesis import strategies as st
 
 from numgrad.runtime import threads
 from numgrad.runtime.threads import get_num_threads, parallel_for, set_num_threads
+from tests.children import ended_well
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 
@@ -29,21 +28,6 @@ def three_threads() -> Iterator[None]:
     set_num_threads(3)
     yield
     set_num_threads(before)
-
-
-def run_script(script: str, **environment: str) -> str:
-    """Run a script in a process of its own; a hang fails the test."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **environment},
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == ""
-    return finished.stdout
 
 
 def count_visits(n_items: int, grain: int = 1, block: int = 1) -> np.ndarray:
@@ -251,7 +235,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     together()
     print(wait(pid), total())
     """
-    assert run_script(PRELUDE + textwrap.dedent(script)) == "0 4950\n"
+    assert ended_well(PRELUDE + textwrap.dedent(script)) == "0 4950\n"
 
 
 @needs_fork
@@ -278,7 +262,7 @@ def test_forking_during_another_threads_run_leaves_both_processes_working() -> N
     together()
     print(codes, user.is_alive(), total())
     """
-    assert run_script(PRELUDE + textwrap.dedent(script)) == "[0, 0, 0, 0, 0] False 4950\n"
+    assert ended_well(PRELUDE + textwrap.dedent(script)) == "[0, 0, 0, 0, 0] False 4950\n"
 
 
 @needs_fork
@@ -299,7 +283,7 @@ def test_a_fork_inside_a_task_raises_in_the_child_instead_of_hanging() -> None:
         os._exit(0 if pids == [0] and "forked" in str(error) else 1)
     print(wait(pids[0]))
     """
-    assert run_script(PRELUDE + textwrap.dedent(script)) == "0\n"
+    assert ended_well(PRELUDE + textwrap.dedent(script)) == "0\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal to a process there")
@@ -319,7 +303,7 @@ def test_an_interrupted_run_leaves_the_pool_usable() -> None:
         together()
     print(total())
     """
-    assert run_script(PRELUDE + textwrap.dedent(script)) == "4950\n"
+    assert ended_well(PRELUDE + textwrap.dedent(script)) == "4950\n"
 
 
 def test_the_interpreter_ends_with_threads_waiting_and_working() -> None:
@@ -335,7 +319,7 @@ def test_the_interpreter_ends_with_threads_waiting_and_working() -> None:
     started.wait(30)
     print("end")
     """
-    assert run_script(PRELUDE + textwrap.dedent(script)) == "end\n"
+    assert ended_well(PRELUDE + textwrap.dedent(script)) == "end\n"
 
 
 # --- how many threads ----------------------------------------------------------------------------

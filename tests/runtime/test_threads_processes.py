@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 
 from numgrad.codegen.compile.compile import compile_source
+from tests.children import ended_well
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 posix = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal to a process there")
@@ -55,20 +54,9 @@ assert is_right(EXPECTED)
 """
 
 
-def run_script(script: str, tmp_path: Path, prelude: str = PRELUDE) -> str:
-    """Run a script, from a file, in a process of its own; a hang fails the test."""
-    file = tmp_path / "script.py"
-    file.write_text(prelude + textwrap.dedent(script))
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == ""
-    return finished.stdout
+def run_script(script: str, tmp_path: Path) -> str:
+    """Run a script, from a file, behind what all of them begin with."""
+    return ended_well(PRELUDE + textwrap.dedent(script), file=tmp_path / "script.py")
 
 
 def test_eight_threads_go_forward_and_backward_at_once(tmp_path: Path) -> None:
@@ -108,6 +96,7 @@ def test_forking_while_threads_compute_leaves_both_processes_working(tmp_path: P
     assert run_script(script, tmp_path) == f"{[0] * 8} True True\n"
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_processes_of_every_start_method_compute(method: str, tmp_path: Path) -> None:
     script = f"""
@@ -254,7 +243,7 @@ def test_kernels_release_the_gil() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this platform")
-def test_the_default_is_what_the_affinity_allows(tmp_path: Path) -> None:
+def test_the_default_is_what_the_affinity_allows() -> None:
     script = """
     import os
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -262,12 +251,10 @@ def test_the_default_is_what_the_affinity_allows(tmp_path: Path) -> None:
     import numgrad as ng
     print(ng.get_num_threads())
     """
-    assert run_script(script, tmp_path, prelude="") == "1\n"
+    assert ended_well(script, fresh=True) == "1\n"
 
 
-def test_a_bad_number_of_threads_does_not_keep_small_work_or_a_call_from_mending_it(
-    tmp_path: Path,
-) -> None:
+def test_a_bad_number_of_threads_does_not_keep_small_work_or_a_call_from_mending_it() -> None:
     script = """
     import os
     os.environ["NUMGRAD_NUM_THREADS"] = "many"
@@ -280,12 +267,12 @@ def test_a_bad_number_of_threads_does_not_keep_small_work_or_a_call_from_mending
     ng.set_num_threads(2)
     print(ng.ones(1_000_000).add(1)[-1].item())
     """
-    output = run_script(script, tmp_path, prelude="")
+    output = ended_well(script, fresh=True)
     assert output == ("8.0\nNUMGRAD_NUM_THREADS expects a positive integer, but got 'many'\n2.0\n")
 
 
 @needs_fork
-def test_every_lock_that_another_thread_holds_is_free_in_a_child(tmp_path: Path) -> None:
+def test_every_lock_that_another_thread_holds_is_free_in_a_child() -> None:
     script = """
     import os, signal, sys, threading
     made = []
@@ -344,13 +331,11 @@ def test_every_lock_that_another_thread_holds_is_free_in_a_child(tmp_path: Path)
     work()
     print(status, len(made) >= 5)
     """
-    assert run_script(script, tmp_path, prelude="") == "0 True\n"
+    assert ended_well(script, fresh=True) == "0 True\n"
 
 
 @needs_fork
-def test_a_child_forked_while_a_compiled_function_is_first_called_can_call_it(
-    tmp_path: Path,
-) -> None:
+def test_a_child_forked_while_a_compiled_function_is_first_called_can_call_it() -> None:
     script = """
     import os, signal, threading, time
     import numgrad as ng
@@ -379,4 +364,4 @@ def test_a_child_forked_while_a_compiled_function_is_first_called_can_call_it(
     thread.join()
     print(set(codes) <= {0})
     """
-    assert run_script(script, tmp_path, prelude="") == "True\n"
+    assert ended_well(script) == "True\n"

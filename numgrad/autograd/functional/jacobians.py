@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.forward.linear_maps import BackwardMap, Linearized, basis_of
+from numgrad.autograd.forward.stacked import joined_columns, stack_rows, unrolled, zero_rows
 from numgrad.autograd.functional.arguments import (
     Run,
     check_single,
@@ -17,10 +18,8 @@ from numgrad.autograd.functional.arguments import (
     unpack,
 )
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.batched import stack_rows, zero_rows
 from numgrad.graph.grad_modes import enable_grad
-from numgrad.graph.modes import modes
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 
 __all__ = ["hessian", "jacobian"]
 
@@ -51,11 +50,11 @@ def jacobian(
     strict : bool
         Whether an output that does not depend on an input is an error.
     vectorize : bool
-        Taken as PyTorch takes it: `strict` is refused with it, and forward mode without it. What
-        is computed is the same.
+        Whether one pass computes everything, as a batch (see `numgrad.func.vmap`), which hooks and
+        custom Functions see. `strict` is refused with it, and forward mode without it.
     strategy : str
-        ``"reverse-mode"``, one backward pass for each element of the outputs, or
-        ``"forward-mode"``, one push forward for each element of the inputs.
+        ``"reverse-mode"``, a cotangent for each element of the outputs, or ``"forward-mode"``, a
+        tangent for each element of the inputs.
 
     Returns
     -------
@@ -101,55 +100,65 @@ def jacobian(
         if not vectorize:
             _require_real(outputs)
         pull = BackwardMap(outputs, [gradient_edge(tensor) for tensor in run.inputs])
-        found = []
-        for number, output in enumerate(outputs):
-            shape = output._array.shape
-            if create_graph and output._array.size:
-                rows = [pull(row, True, True) for row in basis_of(outputs, number)]
-                if strict:
-                    for row in rows:
-                        _check_row(row, number, create_graph)
-                blocks = [
-                    stack_rows(
-                        column,
-                        t._array.shape,
-                        t._array.dtype,
-                        spread=shape,
-                        like=None if vectorize else np.empty(t._array.shape),
-                    )
-                    for column, t in zip(zip(*rows, strict=True), run.inputs, strict=True)
-                ]
+        if vectorize or not (strict or create_graph or pull.few(outputs)):
+            found = _at_once(pull, outputs, run.inputs, create_graph, not vectorize)
+        else:
+            found = [
+                _row_by_row(pull, outputs, number, run.inputs, create_graph, strict)
+                for number in range(len(outputs))
+            ]
+    blocks = [unpack(finish(row, create_graph), run.several_inputs) for row in found]
+    return unpack(blocks, run.several_outputs)
+
+
+def _at_once(
+    pull: BackwardMap,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    create_graph: bool,
+    by_rows: bool,
+) -> list[list[Tensor]]:
+    """Return the Jacobians of all outputs, of one batch of cotangents; `by_rows` they lie so."""
+    stacked = pull.rows(create_graph)
+    found: list[list[Tensor]] = []
+    start = 0
+    for output in outputs:
+        shape, first = output._array.shape, start
+        start += output._array.size
+        blocks = []
+        for rows, tensor in zip(stacked, inputs, strict=True):
+            if rows is None:
+                block = zero_rows(tensor._array, tensor._array.dtype, shape, False)
             else:
-                gradients = pull.rows(number, not vectorize)
-                if strict:
-                    _check_row(gradients, number, create_graph)
-                blocks = [
-                    wrap(np.zeros((*shape, *tensor._array.shape), tensor._array.dtype))
-                    if gradient is None
-                    else gradient.reshape((*shape, *tensor._array.shape))
-                    for gradient, tensor in zip(gradients, run.inputs, strict=True)
-                ]
-                if vectorize and output._array.size:
-                    first = pull(next(basis_of(outputs, number)), True, False)
-                    blocks = [
-                        zero_rows(tensor._array, tensor._array.dtype, shape, False)
-                        if row is None
-                        else _laid_out(block, row, shape)
-                        for block, row, tensor in zip(blocks, first, run.inputs, strict=True)
-                    ]
-            found.append(unpack(finish(blocks, create_graph), run.several_inputs))
-    return unpack(found, run.several_outputs)
+                block = rows[first:start].reshape((*shape, *tensor._array.shape))
+            blocks.append(block.contiguous() if by_rows else block)
+        found.append(blocks)
+    return found
 
 
-def _laid_out(block: Tensor, row: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a Jacobian, recorded nowhere, whose rows lie as one that was computed by itself."""
-    array, inner = block._array, row._array.shape
-    if modes.trace is not None or row._array.flags.c_contiguous:
-        return block  # while a function is traced, rows are computed one by one
-    flat = array.reshape(-1, *inner)
-    return stack_rows(
-        [wrap(each) for each in flat], inner, array.dtype, spread=shape, like=row._array
-    )
+def _row_by_row(
+    pull: BackwardMap,
+    outputs: Sequence[Tensor],
+    number: int,
+    inputs: Sequence[Tensor],
+    create_graph: bool,
+    strict: bool,
+) -> list[Tensor]:
+    """Return the Jacobians of one output, of a backward pass for each of its elements."""
+    shape = outputs[number]._array.shape
+    rows = [pull(row, True, create_graph) for row in basis_of(outputs, number)]
+    if strict:
+        for row in rows:
+            _check_row(row, number, create_graph)
+    blocks = []
+    for position, tensor in enumerate(inputs):
+        inner, dtype = tensor._array.shape, tensor._array.dtype
+        column = [row[position] for row in rows]
+        if all(row is None for row in column):
+            blocks.append(fresh(np.zeros((*shape, *inner), dtype)))
+        else:
+            blocks.append(stack_rows(column, inner, dtype, spread=shape, like=np.empty(inner)))
+    return blocks
 
 
 def _require_real(outputs: Sequence[Tensor]) -> None:
@@ -202,26 +211,18 @@ def _forward(
         return list(outputs), []
 
     linear = Linearized(function, tensors, guarded=False)
-    columns = [linear(tangents) for tangents in basis_of(tensors)]
-    found = []
-    for i, output in enumerate(linear.outputs):
-        blocks = []
-        start = 0
-        for tensor in tensors:
-            own = columns[start : start + tensor._array.size]
-            start += len(own)
-            blocks.append(
-                stack_rows(
-                    [column[i] for column in own],
-                    output._array.shape,
-                    output._array.dtype,
-                    spread=tensor._array.shape,
-                    last=True,
-                    like=output._array,
-                )
-            )
-        found.append(unpack(blocks, several))
-    return unpack(found, shape[0])
+    together = linear.columns(tensors)
+    if together is not None:
+        blocks = [
+            [
+                unrolled(columns[i], tensor._array.shape, output, last=True)
+                for tensor, columns in zip(tensors, together, strict=True)
+            ]
+            for i, output in enumerate(linear.outputs)
+        ]
+    else:
+        blocks = joined_columns([linear(each) for each in basis_of(tensors)], linear, tensors)
+    return unpack([unpack(row, several) for row in blocks], shape[0])
 
 
 def hessian(

@@ -37,6 +37,8 @@ _PART_OPTIONS: Any = {
 # decides whether they are inlined; from Python they are what they were.
 inline = register_jitable(**_PART_OPTIONS | {"forceinline": False} | pipeline(PART))
 
+# Up to so many dims Numba looks the type of an array up in a table (N_NDIM in its _typeof.cpp).
+DIMS_AT_A_GLANCE = 5
 
 _settings: Any = config  # whose attributes come from the environment
 
@@ -65,6 +67,18 @@ def _while_enabled(function: Callable[..., Any], *arguments: Any) -> Any:
 class KernelDispatcher(CPUDispatcher):
     """A dispatcher whose compiling is done as a whole, or not at all."""
 
+    def add_overload(self, compiled: Any) -> None:
+        """Let calls from Python find what was compiled, unless a foreign array could pass for it.
+
+        Numba tells byte orders apart at a glance or not at all: read-only arrays, unaligned ones,
+        and those of many dims go by a fingerprint, which has none. These come to
+        `_compile_for_args` every time, which looks closer.
+        """
+        if all(map(_is_told_at_a_glance, compiled.signature.args)):
+            super().add_overload(compiled)
+        else:
+            self.overloads[tuple(compiled.signature.args)] = compiled
+
     def compile(self, sig: Any) -> Any:
         for position, given in enumerate(getattr(sig, "args", sig)):
             # In compiled code it gets as far as here: Numba has a type for it, but no numbers.
@@ -73,6 +87,9 @@ class KernelDispatcher(CPUDispatcher):
         return whole(super().compile, sig)
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        found: Any = self.overloads.get(tuple(map(self.typeof_pyval, args)))
+        if found is not None:
+            return found.entry_point
         for position, argument in enumerate(args):
             self._check_type(position, argument)
         return whole(super()._compile_for_args, *args)  # type: ignore[misc]
@@ -102,6 +119,13 @@ class KernelDispatcher(CPUDispatcher):
             f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
             "bool, integers, float32, float64, complex64 and complex128 in native byte order"
         )
+
+
+def _is_told_at_a_glance(given: Any) -> bool:
+    """Whether Numba knows an argument of a type without making a fingerprint of it."""
+    if not isinstance(given, types.Array):
+        return True
+    return bool(given.mutable and given.aligned and given.ndim <= DIMS_AT_A_GLANCE)
 
 
 class _Part(KernelDispatcher):

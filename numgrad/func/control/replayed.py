@@ -63,7 +63,11 @@ def hang(tensor: Tensor, edge: Edge) -> Tensor:
 
 
 def _stand_in(leaf: Any, before: Edge) -> Any:
-    return hang(leaf, (StandIn((before,)), 0)) if moves(leaf) else leaf
+    if not moves(leaf):
+        return leaf
+    if modes.trace is not None:  # a batch of cotangents goes back through what knew of none
+        (leaf,) = modes.trace.operands([leaf])
+    return hang(leaf, (StandIn((before,)), 0))
 
 
 class Captured:

@@ -315,7 +315,7 @@ def _results(
 ) -> list[str]:
     """Return the lines that make the results tensors."""
     lines = []
-    for k, (kind, which, _, laid) in enumerate(compiled.outputs):
+    for k, (kind, which, _, laid, counted) in enumerate(compiled.outputs):
         result = f"result{k}"
         if kind == "argument":
             is_tensor = issubclass(compiled.leaves[which].kind, Tensor)
@@ -326,6 +326,7 @@ def _results(
             names[result] = which
             continue
         array = call.results[which]
+        counter = "new_counter() if interceptors else " * (intercepted and not counted)
         if compiled.program.graph.outputs[which].operation == "input":
             array = f"{array}.copy()"
         if laid is not None:
@@ -340,7 +341,7 @@ def _results(
         lines += [
             f"{result} = new(Tensor)",
             f"{result}._array = {array}",
-            f"{result}._counter = {'new_counter() if interceptors else ' * intercepted}[0]",
+            f"{result}._counter = {counter}[0]",
         ]
     return lines
 

@@ -136,21 +136,24 @@ def backward_of(
             for k in moving:
                 if not inputs[k].requires_grad:
                     # Not detach(), which under vmap detaches what is outside, too.
-                    inputs[k] = wrap(inputs[k]._array)
+                    leaf = inputs[k]
+                    if modes.trace is not None:
+                        (leaf,) = modes.trace.operands([leaf])
+                    inputs[k] = wrap(leaf._array)
                     inputs[k]._edge = None
             args, kwargs = unflatten(spec, inputs)
             with drawing_from(states):
                 found, _ = flatten(function(*args, **kwargs))
-            own = [inputs[k] for k in moving]
+            moved = [inputs[k] for k in moving]
             results = [
                 leaf
                 for leaf in found
                 if isinstance(leaf, Tensor)
                 and leaf.requires_grad
-                and not any(leaf is each for each in own)
+                and not any(leaf is each for each in moved)
             ]
-            edges: list[Edge] = [gradient_edge(each) for each in own]
-            edges += edges_from_outside(results, own, start)
+            edges: list[Edge] = [gradient_edge(each) for each in moved]
+            edges += edges_from_outside(results, moved, start)
             roots = [
                 (gradient_edge(result), gradient)
                 for result, gradient in zip(results, gradients, strict=True)

@@ -129,9 +129,10 @@ def drawing_from(given: Mapping[Generator, Any]) -> Iterator[None]:
         return
     # The examples of a batch have it in common: their cotangents differ, not what was computed.
     randomness, trace.randomness = trace.randomness, "same"
+    parts = {g: trace.part_of(_array(state)).tensor for g, state in given.items()}
     with ExitStack() as outside:
         with trace.outside():
-            outside.enter_context(drawing_from(given))
+            outside.enter_context(drawing_from(parts))
         try:
             yield
         finally:

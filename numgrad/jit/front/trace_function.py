@@ -34,6 +34,7 @@ class Output(NamedTuple):
     which: Any  # the number of the program's output or of the argument; or the value itself
     requires_grad: bool
     laid: Laid | None = None  # how it lies in memory, if not row by row
+    counted: bool = False  # whether it is no inference tensor in that mode either
 
 
 class Trace(NamedTuple):
@@ -206,4 +207,5 @@ def _output(
     if array.ndim:
         tracer.depend_on_strides(array.storage.follows)
     requires_grad = isinstance(leaf, Tensor) and leaf.requires_grad
-    return Output("computed", len(values) - 1, requires_grad, laid(array.place))
+    counted = isinstance(leaf, Tensor) and len(leaf._counter) > 3  # a `level_counter`
+    return Output("computed", len(values) - 1, requires_grad, laid(array.place), counted)

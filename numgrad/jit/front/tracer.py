@@ -19,7 +19,6 @@ import numpy as np
 from numgrad.base.dtypes import of_numpy
 from numgrad.base.halves import HALF
 from numgrad.base.tuning import REMEMBERED_CALLS
-from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import (
@@ -56,6 +55,7 @@ from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_el
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_for, empty_like
+from numgrad.kernels.move.stacked_rows import room_for_rows
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import Generator
@@ -451,6 +451,10 @@ class Tracer:
             number = value.operands[0].attributes["value"]
             return np.full(value.shape, number, value.dtype)
         return None
+
+    def has_nan(self, array: Traced) -> bool:
+        """Return False: nothing is computed yet."""
+        return False
 
     def captured(self, array: Array) -> Traced:
         """Return a traced array for one that was there before the trace: read in every call."""

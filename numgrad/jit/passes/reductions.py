@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import SUMMED_PARTS
+from numgrad.jit.ir.constructors import join
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import number_of, wrap
 from numgrad.jit.passes.rewriter import Builder
@@ -133,7 +134,7 @@ def simplify_update(builder: Builder, value: Value) -> Value | None:
 
 
 def simplify_join(builder: Builder, value: Value) -> Value | None:
-    """Take joins in joins apart, and skip one that puts together what was one."""
+    """Take joins in joins apart, and read together what was one."""
     starts, parts = value.attributes["starts"], value.operands
     if len(parts) == 1:
         return parts[0]
@@ -154,16 +155,76 @@ def simplify_join(builder: Builder, value: Value) -> Value | None:
     base = _source(parts[0])[0]
     if base.operation == "constant" and all(_source(part)[0] is base for part in parts):
         return builder.expand(base, value.shape)
-    if base.shape != value.shape:
+    return _with_longer_parts(builder, value)
+
+
+def _with_longer_parts(builder: Builder, value: Value) -> Value | None:
+    """Make one part of parts that follow each other in what they are views of."""
+    starts, parts = value.attributes["starts"], value.operands
+    dims = {dim for start in starts for dim, at in enumerate(start) if at}
+    if len(dims) != 1:
         return None
-    for part, start in zip(parts, starts, strict=True):
-        if part.operation != "view" or part.operands[0] is not base:
-            return None
-        for dim, (offset, terms) in enumerate(part.attributes["maps"]):
-            along = ((dim, 1),) if part.shape[dim] != 1 else ()
-            if Affine(offset, terms) != Affine(start[dim], along):
-                return None
-    return base
+    (dim,) = dims
+    found: list[Value] = []
+    stretch = _Stretch(parts[0], dim)
+    for part in parts[1:]:
+        if not stretch.goes_on_with(part):
+            found.append(stretch.whole(builder))
+            stretch = _Stretch(part, dim)
+    found.append(stretch.whole(builder))
+    return None if len(found) == len(parts) else builder.add(join(found, dim))
+
+
+class _Stretch:
+    """Parts that follow each other along a dim, as one view."""
+
+    def __init__(self, part: Value, dim: int) -> None:
+        self.first, self.dim, self.length = part, dim, part.shape[dim]
+        self.steps: list[int] | None = None  # along the dim, of each map; None of a single element
+        if self.length > 1:
+            self.steps = self._steps_of(part)
+
+    def _steps_of(self, part: Value) -> list[int]:
+        maps = part.attributes.get("maps", ())
+        return [dict(each.terms).get(self.dim, 0) for each in maps]
+
+    def _others(self, part: Value) -> Any:
+        """Return what has to be the same in all parts."""
+        shape = (*part.shape[: self.dim], *part.shape[self.dim + 1 :])
+        maps = part.attributes["maps"]
+        return shape, [[term for term in each.terms if term[0] != self.dim] for each in maps]
+
+    def goes_on_with(self, part: Value) -> bool:
+        """Take another part, if it follows."""
+        if not part.operation == self.first.operation == "view":
+            return False
+        if part.operands != self.first.operands or self._others(part) != self._others(self.first):
+            return False
+        before, after = self.first.attributes["maps"], part.attributes["maps"]
+        moved = [b.offset - a.offset for a, b in zip(before, after, strict=True)]
+        steps = self.steps
+        if steps is None:
+            steps = moved
+        if moved != [step * self.length for step in steps]:
+            return False
+        if part.shape[self.dim] > 1 and self._steps_of(part) != steps:
+            return False
+        self.steps = steps
+        self.length += part.shape[self.dim]
+        return True
+
+    def whole(self, builder: Builder) -> Value:
+        """Return all of the parts as one."""
+        first = self.first
+        if self.steps is None or self.length == first.shape[self.dim]:
+            return first
+        maps = []
+        for (offset, terms), step in zip(first.attributes["maps"], self.steps, strict=True):
+            others = [term for term in terms if term[0] != self.dim]
+            along = [(self.dim, step)] if step else []
+            maps.append(Affine(offset, tuple(sorted(others + along))))
+        shape = (*first.shape[: self.dim], self.length, *first.shape[self.dim + 1 :])
+        return builder.view(first.operands[0], shape, maps)
 
 
 def _count(value: Value) -> int:

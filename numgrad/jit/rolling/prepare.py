@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Graph
+from numgrad.jit.lowering.carried_values import with_carried_values
 from numgrad.jit.lowering.handed_over import with_less_kept
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
@@ -22,5 +23,8 @@ def prepared(graph: Graph) -> Graph:
         As it was traced.
     """
     graph = needed_loops(simplify(rolled(graph)))
-    smaller = with_less_kept(graph)
-    return graph if smaller is graph else needed_loops(simplify(smaller))
+    for change in (with_less_kept, with_carried_values):
+        changed = change(graph)
+        if changed is not graph:
+            graph = needed_loops(simplify(changed))
+    return graph

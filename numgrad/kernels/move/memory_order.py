@@ -105,10 +105,18 @@ def as_dtype(array: Array, dtype: Any) -> Array:
     --------
     >>> as_dtype(np.broadcast_to(np.zeros((2, 3), int).T, (4, 3, 2)), np.float64).strides
     (48, 8, 24)
+    >>> windows = np.lib.stride_tricks.sliding_window_view(np.zeros(6, int), 4)
+    >>> windows.strides, as_dtype(windows, np.float64).strides
+    ((8, 8), (8, 24))
     """
-    if repeats_elements(array) and array.dtype != dtype:  # they would lie side by side in NumPy's
+    if array.dtype != dtype and _ties(array):  # which NumPy orders otherwise
         array = copy_like(array)
     return array.astype(dtype, "K", copy=False)
+
+
+def _ties(array: Array) -> bool:
+    """Whether the strides leave open which of two dims is the outer one."""
+    return not array.flags.c_contiguous and len({0, *map(abs, array.strides)}) <= array.ndim
 
 
 def copy_with_gaps(array: Array) -> Array:

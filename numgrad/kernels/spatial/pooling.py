@@ -22,9 +22,9 @@ from numgrad.runtime.threads import parallel_for
 __all__ = [
     "Ranges",
     "adaptive_windows",
-    "chosen_windows",
     "fixed_windows",
     "greatest",
+    "greatest_of_chosen",
     "means",
     "means_adjoint",
 ]
@@ -88,12 +88,6 @@ def adaptive_windows(size: int, count: int) -> Ranges:
     return Ranges(starts, stops, stops - starts, 1)
 
 
-def chosen_windows(starts: Array, kernel: int) -> Ranges:
-    """Return windows of one width that begin where it is said."""
-    starts = np.ascontiguousarray(starts, np.int64)
-    return Ranges(starts, starts + kernel, np.full_like(starts, kernel), 1)
-
-
 @kernel
 def _greatest(x, out, places, d0, d1, s0, h0, h1, s1, w0, w1, s2, low, first, last):  # type: ignore[no-untyped-def]
     height, width = x.shape[2], x.shape[3]
@@ -110,6 +104,26 @@ def _greatest(x, out, places, d0, d1, s0, h0, h1, s1, w0, w1, s2, low, first, la
                                 if value > best or value != value:
                                     best = value
                                     place = (a * height + b) * width + c
+                    out[plane, i, j, k] = best
+                    places[plane, i, j, k] = place
+
+
+@kernel
+def _greatest_of_chosen(x, out, places, d0, h0, w0, depth, height, width, low, first, last):  # type: ignore[no-untyped-def]
+    for plane in range(first, last):
+        for i in range(d0.shape[1]):
+            for j in range(h0.shape[1]):
+                for k in range(w0.shape[1]):
+                    a0, b0, c0 = d0[plane, i], h0[plane, j], w0[plane, k]
+                    best = low
+                    place = (a0 * x.shape[2] + b0) * x.shape[3] + c0
+                    for a in range(a0, a0 + depth):
+                        for b in range(b0, b0 + height):
+                            for c in range(c0, c0 + width):
+                                value = x[plane, a, b, c]
+                                if value > best or value != value:
+                                    best = value
+                                    place = (a * x.shape[2] + b) * x.shape[3] + c
                     out[plane, i, j, k] = best
                     places[plane, i, j, k] = place
 
@@ -216,6 +230,45 @@ def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
         _planes(places, dims),
         *ranges,
         array.dtype.type(low),
+    )
+    return out, places
+
+
+def greatest_of_chosen(
+    array: Array, starts: Sequence[Array], kernel: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the greatest elements of windows of one size, and where in their plane they are.
+
+    Parameters
+    ----------
+    array : array of shape (..., sizes)
+    starts : sequence of int64 arrays of shape (planes, count)
+        For each of the last dims where windows begin, of each plane.
+    kernel : sequence of int
+        How wide they are.
+
+    Examples
+    --------
+    >>> greatest_of_chosen(np.array([1.0, 3.0, 2.0]), [np.array([[0, 1]])], [2])
+    (array([3., 3.]), array([1, 1]))
+    """
+    dims = len(starts)
+    shape = (*array.shape[: array.ndim - dims], *[each.shape[1] for each in starts])
+    out, places = empty(shape, array.dtype), empty(shape, np.int64)
+    planes = _planes(array, dims)
+    none = [np.zeros((planes.shape[0], 1), np.int64)] * (3 - dims)
+    widths = (*(1,) * (3 - dims), *kernel)
+    _run(
+        _greatest_of_chosen,
+        planes.shape[0],
+        math.prod([each.shape[1] for each in starts]) * math.prod(kernel),
+        planes,
+        _planes(out, dims),
+        _planes(places, dims),
+        *none,
+        *starts,
+        *widths,
+        array.dtype.type(-np.inf),
     )
     return out, places
 

@@ -192,33 +192,3 @@ class ElementwiseNode(PrimitiveNode):
         memory = empty_in_order(array.shape, order, array.dtype)
         sources = [v._array for v in environment.values() if isinstance(v, Tensor)]
         return relaid(result, memory, sources)
-
-    def run_batched(
-        self, gradients: Sequence[Tensor | None], count: int
-    ) -> Sequence[Tensor | None]:
-        """Run the fused kernel once, on operands that are broadcast over the last dim."""
-        gradient = gradients[0]
-        if gradient is None:
-            return self.plan.nothing[0]
-        array, plan = gradient._array, self.plan
-        equal = self.shapes is None
-        if array.dtype.kind != "f" or not (equal or self.parameters["compute"] == array.dtype):
-            return super().run_batched(gradients, count)
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        if not equal and self._is_narrow(array):
-            return super().run_batched(gradients, count)
-        self.raise_if_modified()
-        kernel, beside = plan.kernel_with(self.saved, array.dtype)
-        kept = [*plan.values(self.saved), *beside]
-        operands = [o[..., None] if type(o) is np.ndarray else o for o in kept]
-        outputs = [array.dtype] * plan.kernel_outputs
-        arrays = kernel(array.shape, [array, *operands], outputs) if outputs else []
-        results: list[Tensor | None] = []
-        for position, found in enumerate(plan.place(array, arrays)[0]):
-            result = None if found is None else wrap(found)
-            if result is not None and not equal:
-                shape, dtype = self.shapes[position]
-                result = fitted(result, (*shape, count), dtype)
-            results.append(result)
-        return results

@@ -164,27 +164,13 @@ class PrimitiveNode(Node):
             arguments.add(id(result))
         return results, owned
 
-    def run_batched(
-        self, gradients: Sequence[Tensor | None], count: int
-    ) -> Sequence[Tensor | None]:
-        """Run the rules once, if they take a further dim."""
-        if not self.primitive.rows:
-            return super().run_batched(gradients, count)
-        return self._run_rules(gradients, (count,))
-
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules on tensors; under grad mode that records them."""
-        return self._run_rules(gradients, ())
-
-    def _run_rules(
-        self, gradients: Sequence[Tensor | None], behind: Shape
-    ) -> Sequence[Tensor | None]:
-        """Run the rules on gradients that have further dims behind those of the outputs."""
         results: list[Tensor | None] = [None] * len(self.targets)
         if all(gradient is None for gradient in gradients):
             return results
         plan, shapes = self.plan, self.shapes
-        environment = self._environment(plan, gradients, behind)
+        environment = self._environment(plan, gradients)
         if not self.primitive.takes_half and self.output_metas[0][1] == HALF:
             environment = _in_float32(environment)
         for position, function, parameters in self._rules(environment):
@@ -196,7 +182,7 @@ class PrimitiveNode(Node):
                 result = self._laid(result, position, environment)
             if shapes is not None:
                 shape, dtype = shapes[position]
-                result = fitted(result, shape + behind, dtype)
+                result = fitted(result, shape, dtype)
             results[position] = result
         return results
 
@@ -233,18 +219,16 @@ class PrimitiveNode(Node):
             if saved[at + 1] is not None:
                 unpack_array(saved[at : at + 3], NO_EDGE)
 
-    def _environment(
-        self, plan: Plan, gradients: Sequence[Tensor | None], behind: Shape
-    ) -> dict[str, Any]:
+    def _environment(self, plan: Plan, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
         """Return the values of what the rules name."""
         environment = self.parameters | self.restore()
         for name, position in plan.shape_names:
-            environment[name] = self.shapes[position][0] + behind
+            environment[name] = self.shapes[position][0]
         if plan.place_names:
             names = [name for name, _ in plan.place_names]
             environment.update(zip(names, self.lies, strict=True))
         if plan.of_all:
-            environment["shapes"] = [shape + behind for shape, _ in self.shapes]
+            environment["shapes"] = [shape for shape, _ in self.shapes]
             inputs: list[Any] = [None] * len(self.targets)
             for (kind, position), name in zip(plan.saved, plan.names, strict=True):
                 if kind == "input":

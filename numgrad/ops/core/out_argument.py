@@ -101,10 +101,13 @@ def check_out(function: str, out: Any) -> None:
     refuse_gradients(function, modes.grad and out.requires_grad)
 
 
-def write_result(function: str, result: Any, out: Any, by_rows: bool = False) -> Any:
+def write_result(
+    function: str, result: Any, out: Any, by_rows: bool = False, like: Tensor | None = None
+) -> Any:
     """Return a computed tensor, or each of several; or write it to `out`, which takes its shape.
 
-    Where `out` takes new memory it lies as the result does, or row by row.
+    Where `out` takes new memory it lies as the result does, as what it is made `like`, or row by
+    row.
 
     Raises
     ------
@@ -125,7 +128,8 @@ def write_result(function: str, result: Any, out: Any, by_rows: bool = False) ->
             f"Expected out tensor to have dtype {result.dtype.cpp_name}, but got "
             f"{out.dtype.cpp_name} instead"
         )
-    return write(result._array, out, [] if by_rows else None)
+    deciding = None if like is None else [like._array]
+    return write(result._array, out, [] if by_rows else deciding)
 
 
 def write_elementwise(

@@ -74,8 +74,6 @@ class Primitive:
         Whether the output shares the memory of the first input.
     linear : bool
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
-    rows : bool
-        Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
     lies : callable, optional
         How the result lies in memory, if not row by row: a function that returns memory for it, or
         None where it lies row by row however its inputs lie. What it names (inputs, or ``inputs``
@@ -115,7 +113,7 @@ class Primitive:
     # What most primitives are; elementwise ones are nothing else.
     outputs: tuple[str, ...] = ("y",)
     constant: tuple[int, ...] = ()
-    view = linear = rows = gaps = counts = by_numbers = False
+    view = linear = gaps = counts = by_numbers = False
     multiple_views = variadic = variable_outputs = False
     writes: Callable[..., None] | None = None
     takes_half = True
@@ -136,7 +134,6 @@ class Primitive:
         linear: bool = False,
         multiple_views: bool = False,
         variable_outputs: bool = False,
-        rows: bool = False,
         lies: Callable[..., Any] | None = None,
         gaps: bool = False,
         takes_half: bool = False,
@@ -163,7 +160,6 @@ class Primitive:
         self.samples = tuple(samples)
         self.linear = linear
         self.takes_half = takes_half or view
-        self.rows = rows
         self.lies = None if lies is None else declared_rule(lies)
         self.gaps = gaps
         self.multiple_views = multiple_views

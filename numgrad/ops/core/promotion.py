@@ -8,7 +8,7 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["broadcast_shapes", "in_64_bits", "result_dtype"]
+__all__ = ["broadcast_shapes", "in_64_bits", "refuse_wide", "result_dtype"]
 
 
 def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
@@ -100,10 +100,7 @@ def in_64_bits(operands: Sequence[Any]) -> list[Any]:
 def _in_64_bits(value: int, operands: Sequence[Any]) -> int:
     if -(2**63) <= value < 2**63:
         return value
-    if not 0 < value < 2**64:
-        raise OverflowError(
-            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-        )
+    refuse_wide(value)
     arrays = [getattr(each, "_array", each) for each in operands]
     if all(isinstance(each, int) or each.dtype.kind == "b" for each in arrays):
         raise RuntimeError(
@@ -111,3 +108,16 @@ def _in_64_bits(value: int, operands: Sequence[Any]) -> int:
             "Bool and UInt64"
         )
     return value - 2**64
+
+
+def refuse_wide(value: int) -> None:
+    """Raise PyTorch's error for an int that no dtype holds.
+
+    Raises
+    ------
+    OverflowError
+    """
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError(
+            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        )

@@ -15,6 +15,7 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.declare import NotDifferentiablePrimitive
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -456,7 +457,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 
 
 @declare("take(Tensor input, Tensor index, *, Tensor? out=None)", dispatched=True)
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor, out: Tensor | None) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
     The gradient is g, added up where it came from.
@@ -484,7 +485,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     result: Tensor = _TAKE.apply(
         input, index=flat_index(at_hand(index._array), size=input._array.size), held=(index,)
     )
-    return result
+    return result if out is None else write_result("take", result, out, like=index)
 
 
 @at_run_time

@@ -1,6 +1,6 @@
 """Linear algebra on matrices: factorisations, systems, spectra, norms; loaded when first asked for.
 
-`numgrad.ops.later` has the names.
+`numgrad.ops.later_names` has the names.
 """
 
 import importlib
@@ -27,6 +27,7 @@ _FILES = (
     "least_squares",
     "householder",
     "indefinite",
+    "low_rank",
 )
 with declaring_own():
     for _file in _FILES:

@@ -143,7 +143,6 @@ _EXPAND: Primitive = Primitive(
     quick=_broadcast_quickly,
     view=True,
     linear=True,
-    rows=True,
     samples=[
         lambda make: (expand_to, [make(3, 1)], {"shape": (2, 3, 4)}),
         lambda make: (expand_to, [make()], {"shape": (2,)}),
@@ -237,7 +236,6 @@ _CLONE: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
-    rows=True,
     lies=_memory_of_copy,
     takes_half=True,
     quick=_copy_quickly,

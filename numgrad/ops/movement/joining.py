@@ -12,7 +12,6 @@ from numgrad.base.layouts import channels_last_of
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.out_argument import refuse_gradients, write
@@ -147,7 +146,6 @@ _STACK: Primitive = Primitive(
     quick=lambda *arrays, dim, dtype: _join_quickly(arrays, dim, dtype, new=True),
     linear=True,
     lies=_memory_of_stacked,
-    rows=True,
     samples=[
         lambda make: (lambda *x: stack(x, 1), [make(2, 3), make(2, 3)], {}),
         lambda make: (lambda *x: stack(x), [make(), make()], {}),
@@ -273,9 +271,6 @@ def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
             )
     result: Tensor = _STACK.apply(*tensors, dim=at, dtype=_common_dtype(tensors))
     return _write_out(result, out)
-
-
-upward.stack = stack
 
 
 def _all(tensors: tuple[Tensor, ...], function: str, change: Any) -> list[Tensor]:

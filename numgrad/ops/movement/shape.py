@@ -51,7 +51,7 @@ def reshaping(
         quick=_reshape_quickly,
         linear=True,
         samples=samples,
-        **{"view": True, "rows": True, **options},
+        **{"view": True, **options},
     )
 
 
@@ -72,7 +72,6 @@ _RESHAPE_ALIAS = reshaping(
         lambda make: (lambda x: reshape(x.t(), (4, 1, 3)), [make(3, 4)], {}),
         lambda make: (lambda x: reshape(x[:, :1], (3,)), [make(3, 4)], {}),
     ],
-    rows=False,
 )
 # What `reshape` puts behind a copy: not a view, because nobody else can see the copy.
 _UNSAFE_VIEW = reshaping(

@@ -50,7 +50,6 @@ _ALIAS: Primitive = Primitive(
     [lambda g: g],
     view=True,
     linear=True,
-    rows=True,
     samples=[
         lambda make: (alias, [make(2, 3)], {}),
         lambda make: (alias, [make()], {}),
@@ -70,7 +69,6 @@ _SELECT: Primitive = Primitive(
     quick=lambda array, dim, index: itemgetter(_at(dim, index)),
     view=True,
     linear=True,
-    rows=True,
     samples=[
         lambda make: (select, [make(2, 3)], {"dim": 1, "index": -1}),
         lambda make: (select, [make(2)], {"dim": 0, "index": 0}),
@@ -85,7 +83,6 @@ _SELECT_BACKWARD: Primitive = Primitive(
     [lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index)],
     quick=lambda array, shape, dim, index: partial(_embed, shape=shape, key=_at(dim, index)),
     linear=True,
-    rows=True,
     samples=[
         lambda make: (
             lambda g: _SELECT_BACKWARD.apply(g, shape=(2, 3), dim=1, index=2),
@@ -112,7 +109,6 @@ _SLICE: Primitive = Primitive(
     quick=lambda array, dim, start, stop, step: itemgetter(_between(dim, start, stop, step)),
     view=True,
     linear=True,
-    rows=True,
     samples=[
         lambda make: (slice_of, [make(2, 5)], {"dim": 1, "start": 1, "stop": 5, "step": 2}),
         lambda make: (narrow, [make(3)], {"dim": 0, "start": 1, "length": 0}),
@@ -131,7 +127,6 @@ _SLICE_BACKWARD: Primitive = Primitive(
         _embed, shape=shape, key=_between(dim, start, stop, step)
     ),
     linear=True,
-    rows=True,
     samples=[
         lambda make: (
             lambda g: _SLICE_BACKWARD.apply(g, shape=(2, 5), dim=1, start=1, stop=5, step=2),

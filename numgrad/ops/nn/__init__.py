@@ -1,6 +1,6 @@
 """Activations, losses and layers of neural networks; loaded when first asked for.
 
-`numgrad.ops.later` has the names that are there without ``nn.functional``, too.
+`numgrad.ops.later_names` has the names that are there without ``nn.functional``, too.
 """
 
 import importlib
@@ -21,6 +21,11 @@ _FILES = (
     "layers",
     "normalised",
     "dropping",
+    "alignments",
+    "bags",
+    "numbered_losses",
+    "native_layers",
+    "cells",
 )
 with declaring_own():
     for _file in _FILES:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.arguments.warned import warn
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import exp, log, log1p
 from numgrad.ops.pointwise.logarithms import xlogy
@@ -24,7 +24,9 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "cross_entropy",
+    "divergences",
     "kl_div",
+    "logit_losses",
     "nll_loss",
 ]
 
@@ -374,6 +376,17 @@ def binary_cross_entropy(
     return reduced(loss, reduction)
 
 
+def logit_losses(
+    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None
+) -> Tensor:
+    """Return the elements of the loss of `binary_cross_entropy_with_logits`."""
+    rest = -logsigmoid(input)
+    if pos_weight is not None:
+        rest = ((pos_weight - 1) * target + 1) * rest
+    loss = (1 - target) * input + rest
+    return loss if weight is None else loss * weight
+
+
 @declare(
     f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {OLD}, "
     "Tensor? pos_weight=None)",
@@ -414,16 +427,17 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
-    rest = -logsigmoid(input)
-    if pos_weight is not None:
-        rest = ((pos_weight - 1) * target + 1) * rest
-    loss = (1 - target) * input + rest
-    if weight is not None:
-        loss = loss * weight
-    return reduced(loss, reduction)
+    return reduced(logit_losses(input, target, weight, pos_weight), reduction)
 
 
 # --- distributions -------------------------------------------------------------------------------
+
+
+def divergences(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
+    """Return the elements of the divergence of `kl_div`."""
+    if log_target:
+        return exp(target) * (target - input)
+    return xlogy(target, target) - target * input
 
 
 @declare(
@@ -469,11 +483,7 @@ def kl_div(
             )
         by_rows = reduction == "batchmean"
     reduction = "sum" if by_rows else reduction_of(reduction, size_average, reduce)
-    if log_target:
-        loss = exp(target) * (target - input)
-    else:
-        loss = xlogy(target, target) - target * input
-    result = reduced(loss, reduction)
+    result = reduced(divergences(input, target, log_target), reduction)
     if by_rows and input._array.ndim:
         result = result / input._array.shape[0]
     return result

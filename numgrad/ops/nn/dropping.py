@@ -6,8 +6,8 @@ import math
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
+from numgrad.ops.arguments.warned import warn
 from numgrad.ops.creation.creation import empty
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "dropout3d",
+    "dropped",
     "feature_alpha_dropout",
 ]
 
@@ -24,7 +25,7 @@ _PARAMETERS = "(Tensor input, float p=0.5, bool training={}, bool inplace=False)
 _ALPHA = 1.0507009873554804934193349852946 * 1.6732632423543772848170429916717
 
 
-def _dropped(
+def dropped(
     input: Tensor, p: float, training: bool, inplace: bool, *, channels: bool, alpha: bool
 ) -> Tensor:
     """Return the input with elements or channels set to 0, or to selu's least value with `alpha`.
@@ -78,7 +79,7 @@ def dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     >>> sorted({*ng.nn.functional.dropout(ng.ones(100)).tolist()})
     [0.0, 2.0]
     """
-    return _dropped(input, p, training, inplace, channels=False, alpha=False)
+    return dropped(input, p, training, inplace, channels=False, alpha=False)
 
 
 @declare(f"alpha_dropout{_PARAMETERS.format(False)}", function=False, method=False)
@@ -91,7 +92,7 @@ def alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Ten
     >>> len({*ng.nn.functional.alpha_dropout(ng.ones(100), training=True).tolist()})
     2
     """
-    return _dropped(input, p, training, inplace, channels=False, alpha=True)
+    return dropped(input, p, training, inplace, channels=False, alpha=True)
 
 
 @declare(f"feature_alpha_dropout{_PARAMETERS.format(False)}", function=False, method=False)
@@ -105,15 +106,15 @@ def feature_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool
     >>> bool((y[..., 0] == y[..., 1]).all())
     True
     """
-    return _dropped(input, p, training, inplace, channels=True, alpha=True)
+    return dropped(input, p, training, inplace, channels=True, alpha=True)
 
 
 def _batched(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:
     """Return the input with channels dropped; of one without a batch its first dim has them."""
     if batched:
-        return _dropped(input, p, training, inplace, channels=True, alpha=False)
+        return dropped(input, p, training, inplace, channels=True, alpha=False)
     rows = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _dropped(rows, p, training, inplace, channels=True, alpha=False)
+    result = dropped(rows, p, training, inplace, channels=True, alpha=False)
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 

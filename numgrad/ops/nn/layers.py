@@ -21,7 +21,15 @@ from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["bilinear", "embedding", "linear", "one_hot"]
+__all__ = [
+    "bilinear",
+    "embedding",
+    "linear",
+    "numbers_of_rows",
+    "one_hot",
+    "rows_by_number",
+    "shorten_rows",
+]
 
 
 @declare("linear(Tensor input, Tensor weight, Tensor? bias=None)", function=False, method=False)
@@ -54,7 +62,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 @declare(
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)",
-    function=False,
     method=False,
 )
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -109,7 +116,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 @at_run_time
-def _numbers_of_rows(index: Any, count: int) -> Any:
+def numbers_of_rows(index: Any, count: int) -> Any:
     """Return numbers of rows; raise if there is no such row."""
     if index.size and (index.min() < 0 or index.max() >= count):
         raise IndexError("index out of range in self")
@@ -126,6 +133,26 @@ _WITH_PART = elementwise(
     listed=False,
     doc="Return the input; its gradient is a part of g.",
 )
+
+
+def shorten_rows(weight: Tensor, numbers: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Make rows that are read and whose norm is greater shorter, in the table itself."""
+    read = weight.index_select(0, numbers)
+    length = read.norm(norm_type, 1, True)
+    shorter = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
+    result: Tensor = weight.index_copy_(0, numbers, read * shorter)
+    return result
+
+
+def rows_by_number(weight: Tensor, numbers: Tensor, shared: bool) -> Tensor:
+    """Return rows of a table; `shared`, each has the gradient over how often its row is read."""
+    found: Tensor = index_select(weight, 0, numbers)
+    if not shared:
+        return found
+    often = zeros(weight._array.shape[0], dtype=found.dtype).index_add(
+        0, numbers, zeros(numbers.shape, dtype=found.dtype) + 1
+    )
+    return _WITH_PART(found, 1 / index_select(often, 0, numbers).reshape(-1, 1))
 
 
 @declare(
@@ -189,20 +216,11 @@ def embedding(
             f"Long, Int; but got torch.{input.dtype.scalar_name}Tensor instead (while checking "
             "arguments for embedding)"
         )
-    numbers = wrap(_numbers_of_rows(input._array, count=rows)).reshape(-1).long()
+    numbers = wrap(numbers_of_rows(input._array, count=rows)).reshape(-1).long()
     if max_norm is not None:
         with no_grad():
-            read = weight.index_select(0, numbers)
-            length = read.norm(norm_type, 1, True)
-            shorter = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
-            weight.index_copy_(0, numbers, read * shorter)
-    found = index_select(weight, 0, numbers)
-    if scale_grad_by_freq:
-        often = zeros(rows, dtype=found.dtype).index_add(
-            0, numbers, zeros(numbers.shape, dtype=found.dtype) + 1
-        )
-        part = 1 / index_select(often, 0, numbers).reshape(-1, 1)
-        found = _WITH_PART(found, part)
+            shorten_rows(weight, numbers, max_norm, norm_type)
+    found = rows_by_number(weight, numbers, scale_grad_by_freq)
     if padding_idx is not None:
         found = where((numbers == padding_idx).reshape(-1, 1), found.detach(), found)
     result: Tensor = found.reshape((*input._array.shape, weight._array.shape[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,22 @@ from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "of_channels",
+    "of_groups",
+    "of_last_dims",
+    "of_own_channels",
+    "over_root_of_squares",
+    "rms_norm",
+]
+
+
+# The result, the means, and the reciprocals of deviations.
+Normalised = tuple[Tensor, Tensor, Tensor]
 
 
 def _check_last(
@@ -46,6 +62,24 @@ def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
     if weight is not None:
         result = result * weight
     return result if bias is None else result + bias
+
+
+def of_last_dims(
+    input: Tensor,
+    shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Normalised:
+    """Return what `layer_norm` does, with means and reciprocal deviations."""
+    dims = _check_last(input, shape, {"weight": weight, "bias": bias}, ", ")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(
+            f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
+        )
+    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    factor = rsqrt(variance + eps)
+    return _scaled((input - middle) * factor, weight, bias), middle, factor
 
 
 @declare(
@@ -85,14 +119,17 @@ def layer_norm(
     tensor([[-1.,  1.],
             [-1.,  1.]])
     """
-    parts = {"weight": weight, "bias": bias}
-    dims = _check_last(input, normalized_shape, parts, ", ")
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(
-            f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
-        )
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
-    return _scaled((input - middle) * rsqrt(variance + eps), weight, bias)
+    return of_last_dims(input, normalized_shape, weight, bias, eps)[0]
+
+
+def over_root_of_squares(
+    input: Tensor, shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> Tensor:
+    """Return what `rms_norm` does."""
+    dims = _check_last(input, shape, {"weight": weight}, "")
+    if eps is None:
+        eps = float(np.finfo(input._array.dtype).eps)
+    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
 
 
 @declare(
@@ -123,10 +160,7 @@ def rms_norm(
     >>> ng.nn.functional.rms_norm(ng.tensor([2.0, 2.0, -2.0]), (3,), eps=0.0)
     tensor([ 1.,  1., -1.])
     """
-    dims = _check_last(input, normalized_shape, {"weight": weight}, "")
-    if eps is None:
-        eps = float(np.finfo(input._array.dtype).eps)
-    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
+    return over_root_of_squares(input, normalized_shape, weight, eps)
 
 
 # --- channels ------------------------------------------------------------------------------------
@@ -158,6 +192,41 @@ def _check_several(sizes: Sequence[int], shown: Any) -> None:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {shown}"
         )
+
+
+def of_channels(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Normalised:
+    """Return what `batch_norm` does, with means and reciprocal deviations."""
+    parts = {"running_mean": running_mean, "running_var": running_var}
+    if not training:
+        for name, part in parts.items():
+            if part is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+    shape = input._array.shape
+    count = shape[1] if len(shape) > 1 else 0
+    _check_channels(count, {**parts, "weight": weight, "bias": bias})
+    ndim = len(shape)
+    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
+    if not training:
+        assert running_mean is not None and running_var is not None
+        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+        factor = rsqrt(variance + eps)
+        return _scaled((input - middle) * factor, scale, shift), middle, factor
+    dims = [0, *range(2, ndim)]
+    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    rows = input._array.size // max(count, 1)
+    _update(running_mean, middle.reshape(-1), momentum)
+    _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
+    factor = rsqrt(variance + eps)
+    return _scaled((input - middle) * factor, scale, shift), middle, factor
 
 
 @declare(
@@ -212,25 +281,38 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    parts = {"running_mean": running_mean, "running_var": running_var}
-    if not training:
-        for name, part in parts.items():
-            if part is None:
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
-    count = shape[1] if len(shape) > 1 else 0
-    _check_channels(count, {**parts, "weight": weight, "bias": bias})
-    ndim = len(shape)
-    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
-    if not training:
-        assert running_mean is not None and running_var is not None
-        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
-        return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
-    dims = [0, *range(2, ndim)]
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
-    rows = input._array.size // max(count, 1)
-    _update(running_mean, middle.reshape(-1), momentum)
-    _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
-    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+    return of_channels(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
+
+
+def of_groups(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Normalised:
+    """Return what `group_norm` does, with means and reciprocal deviations."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and (part._array.ndim != 1 or part._array.size != shape[1]):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(part._array.shape)} and input of shape "
+                f"{list(shape)}"
+            )
+    groups = input.reshape(shape[0], num_groups, -1)
+    variance, middle = var_mean(groups, [2], correction=0, keepdim=True)
+    factor = rsqrt(variance + eps)
+    result = ((groups - middle) * factor).reshape(shape)
+    scale, shift = (
+        None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
+    )
+    return _scaled(result, scale, shift), middle, factor
 
 
 @declare(
@@ -271,25 +353,38 @@ def group_norm(
         )
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     _check_several(sizes, sizes)
-    if shape[1] % num_groups:
+    return of_groups(input, num_groups, weight, bias, eps)[0]
+
+
+def of_own_channels(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Return what `instance_norm` does."""
+    shape = input._array.shape
+    ndim, count = len(shape), math.prod(shape[2:])
+    if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(shape)} and num_groups={num_groups}"
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
-    for name, part in (("weight", weight), ("bias", bias)):
-        if part is not None and (part._array.ndim != 1 or part._array.size != shape[1]):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {list(part._array.shape)} and input of shape "
-                f"{list(shape)}"
-            )
-    groups = input.reshape(shape[0], num_groups, -1)
-    variance, middle = var_mean(groups, [2], correction=0, keepdim=True)
-    result = ((groups - middle) * rsqrt(variance + eps)).reshape(shape)
-    scale, shift = (
-        None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
-    )
-    return _scaled(result, scale, shift)
+    parts = {"running_mean": running_mean, "running_var": running_var}
+    _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
+    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
+    if not use_input_stats:
+        assert running_mean is not None and running_var is not None
+        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+    else:
+        variance, middle = var_mean(input, [*range(2, ndim)], correction=0, keepdim=True)
+        found = variance * (count / max(count - 1, 1))
+        _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
+        _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
+    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
 
 
 @declare(
@@ -332,26 +427,10 @@ def instance_norm(
              [-1.,  1.]]])
     """
     shape = input._array.shape
-    ndim, count = len(shape), 1
-    for length in shape[2:]:
-        count *= length
-    if use_input_stats and count == 1:
+    if use_input_stats and math.prod(shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError(
-            "Expected running_mean and running_var to be defined when use_input_stats is false"
-        )
-    parts = {"running_mean": running_mean, "running_var": running_var}
-    _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
-    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
-    if not use_input_stats:
-        assert running_mean is not None and running_var is not None
-        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
-    else:
-        variance, middle = var_mean(input, [*range(2, ndim)], correction=0, keepdim=True)
-        found = variance * (count / max(count - 1, 1))
-        _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
-        _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
-    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+    return of_own_channels(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )

@@ -9,11 +9,11 @@ import math
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.arguments.warned import warn
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.movement.unit_dims import broadcast_tensors, unsqueeze
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.exponential import exp, log
 from numgrad.ops.pointwise.selection import clamp_min, where

@@ -216,7 +216,10 @@ def _nanmean(
     keepdims: bool = False,
     where: Any = True,
 ) -> Tensor:
+    counts_all = a._array.dtype.kind not in "fc"  # as of `mean`, which has other words for axes
     a = _inexact("nanmean", a, dtype)
+    if counts_all:
+        return _mean(a, axis, None, out, keepdims, where)
     axis = _of_number(a, axis)
     if where is True and not a.is_complex():
         return put("nanmean", _reduce("nanmean", a, axis, keepdims), out)

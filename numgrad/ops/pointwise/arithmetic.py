@@ -12,7 +12,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, number
-from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.promotion import refuse_wide, result_dtype
 from numgrad.ops.pointwise.complex import absolute, conj
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -177,6 +177,9 @@ def _check_not_bool(input: Any, other: Any) -> None:
             "`logical_xor()` operator instead."
         )
     if any(kinds):
+        for value in (input, other):
+            if isinstance(value, int):
+                refuse_wide(value)
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
             "to invert a mask, use the `~` or `logical_not()` operator instead."

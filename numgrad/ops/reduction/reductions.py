@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.base.halves import HALF
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.recorder import place_of
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
@@ -76,7 +75,6 @@ _SPREAD: Primitive = Primitive(
     [lambda g, dims, keepdim: _SUM.apply(g, dims=dims, keepdim=keepdim, dtype=None)],
     view=True,
     linear=True,
-    rows=True,
     quick=_repeat_quickly,
     samples=[
         sample("spread", (3,), shape=(3, 2), dims=(1,), keepdim=False),
@@ -138,31 +136,6 @@ class _MeanNode(PrimitiveNode):
         return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
 
 
-class _TotalNode(PrimitiveNode):
-    """The node of a sum or mean of everything, whose rule takes a further dim in its own way."""
-
-    __slots__ = ()
-
-    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """Run the rule."""
-        return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
-
-    def run_batched(
-        self, gradients: Sequence[Tensor | None], count: int
-    ) -> Sequence[Tensor | None]:
-        """Hand on the cotangents, for a mean divided, as an array whose strides are 0."""
-        gradient = gradients[0]
-        shape, dtype = self.shapes[0]
-        if gradient is None or gradient._array.dtype != dtype:
-            return super().run_batched(gradients, count)
-        if dtype.kind == "c" or dtype == HALF:
-            return super().run_batched(gradients, count)
-        array = gradient._array
-        if self.primitive is not _TOTAL:
-            array = array / dtype.type(math.prod(shape) or 1)
-        return [wrap(np.broadcast_to(array, (*shape, count)))]
-
-
 def _sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
     return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
 
@@ -196,7 +169,7 @@ _TOTAL: Primitive = Primitive(
         sample("sum", (2, 0)),
     ],
 )
-_TOTAL.node_class = make_node_class("SumBackward0", _TotalNode, primitive=_TOTAL)
+_TOTAL.node_class = make_node_class("SumBackward0", _MeanNode, primitive=_TOTAL)
 _SUM: Primitive = Primitive(
     "sum_over_dims",
     "SumBackward1",
@@ -204,7 +177,6 @@ _SUM: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)],
     linear=True,
-    rows=True,
     few=_sum_of_few,
     quick=_quick_sum,
     samples=[
@@ -308,7 +280,7 @@ _AVERAGE: Primitive = Primitive(
         sample("mean", (4,), dtype=dtypes.complex128),
     ],
 )
-_AVERAGE.node_class = make_node_class("MeanBackward0", _TotalNode, primitive=_AVERAGE)
+_AVERAGE.node_class = make_node_class("MeanBackward0", _MeanNode, primitive=_AVERAGE)
 _MEAN: Primitive = Primitive(
     "mean_over_dims",
     "MeanBackward1",

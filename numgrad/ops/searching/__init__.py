@@ -1,6 +1,6 @@
 """Searching and counting: sorted rows, sets, histograms; loaded when first asked for.
 
-`numgrad.ops.later` has the names.
+`numgrad.ops.later_names` has the names.
 """
 
 import importlib

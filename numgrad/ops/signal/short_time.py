@@ -5,6 +5,7 @@ from __future__ import annotations
 from numgrad.base.dtypes import of_numpy
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.arguments.warned import warn
 from numgrad.ops.creation.creation import ones
 from numgrad.ops.fourier.primitives import complex_to_complex, complex_to_real, real_to_complex
 from numgrad.ops.linalg.permuting import transpose
@@ -14,7 +15,6 @@ from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.movement.unit_dims import expand, squeeze, unsqueeze
 from numgrad.ops.movement.windows import overlapped, unfold
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.signatures.declared import declare

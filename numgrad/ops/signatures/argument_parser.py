@@ -34,9 +34,10 @@ def bind(
             values = _bind_one(signature, arguments, keywords, raises=False)
             if values is not None:
                 return signature, values
+        takes_out = any(each.name == "out" for one in signatures for each in one.parameters)
         # A method in place gives itself as `out`, which does not count.
-        count = len(arguments) + len(keywords.keys() - {"out"})
-        unused = ("out",) if "out" in keywords else ()
+        unused = ("out",) if "out" in keywords and not takes_out else ()
+        count = len(arguments) + len(keywords.keys() - {*unused})
         of_this_count = [each for each in signatures if each.least <= count <= each.most(unused)]
         if len(of_this_count) != 1:
             options = "".join([_option(each, arguments, keywords) for each in signatures])

@@ -18,6 +18,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.modes import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.ops.core.promotion import refuse_wide
 from numgrad.ops.core.type_names import OWNERS, type_name
 from numgrad.ops.signatures.signature import ABSENT
 
@@ -90,10 +91,8 @@ def as_number(value: Any) -> Any:
     if isinstance(value, Tensor):
         return _number_in(value)
     note_given(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise OverflowError(
-            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-        )
+    if isinstance(value, int):
+        refuse_wide(value)
     if isinstance(value, np.bool_):  # to PyTorch, NumPy's bool is a floating point number here
         return float(value)
     return value.item() if isinstance(value, np.generic) else value

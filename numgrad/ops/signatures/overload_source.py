@@ -113,6 +113,11 @@ def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
             if not with_other and other in parameters[:at]:
                 found.append(f"{given_one(each)} and {given_one(other)}")
             needed = [row[other.name] for row in with_other]
+            narrower = _narrower(declaration, each, other, needed)
+            if narrower:
+                found.append(
+                    f"{given_one(each)} and {narrower.format(local.get(other.name, other.name))}"
+                )
             if (
                 other is not each
                 and (other.default is None or other.default is ABSENT)
@@ -125,6 +130,24 @@ def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
                 if left_out not in anyway:
                     found.append(f"{given_one(each)} and {left_out}")
     return found
+
+
+def _narrower(
+    declaration: Declaration, each: Parameter, other: Parameter, needed: list[Parameter]
+) -> str:
+    """Return what holds of a value that plainly is of a kind that `other` has without `each` only.
+
+    Of ``where`` numbers are taken, but not together with ``out``.
+    """
+    kinds = dict.fromkeys([one.kind for one in needed])
+    if (
+        not needed
+        or other is each
+        or kinds.keys() >= declaration.kinds_of(other.name)
+        or any(KINDS[kind].plain or not KINDS[kind].odd for kind in kinds)
+    ):
+        return ""
+    return " and ".join([f"({KINDS[kind].odd})" for kind in kinds])
 
 
 # --- where what a position means depends on how many there are ------------------------------------

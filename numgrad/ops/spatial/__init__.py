@@ -1,6 +1,6 @@
 """Convolutions, pooling, padding, resampling and attention; loaded when first asked for.
 
-`numgrad.ops.later` has the names.
+`numgrad.ops.later_names` has the names.
 """
 
 import importlib
@@ -15,6 +15,7 @@ _FILES = (
     "pooling",
     "adaptive_pooling",
     "unpooling",
+    "fractional_pooling",
     "norm_pooling",
     "resampling",
     "padding",
@@ -23,6 +24,7 @@ _FILES = (
     "grids",
     "response_norm",
     "attention",
+    "native",
 )
 with declaring_own():
     for _file in _FILES:

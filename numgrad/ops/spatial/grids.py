@@ -27,10 +27,10 @@ from numgrad.ops.pointwise.selection import clamp, where
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.spatial.arguments import numbers, refuse
 
-__all__ = ["affine_grid", "grid_sample"]
+__all__ = ["MODES", "PADDINGS", "affine_grid", "grid_sample"]
 
-_MODES = ("bilinear", "nearest", "bicubic")
-_PADDINGS = ("zeros", "border", "reflection")
+MODES = ("bilinear", "nearest", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
 _KEYS = -0.75  # of the cubic kernel, as in `tables`
 
 
@@ -264,11 +264,11 @@ def _cubic_samples(
 
 def _check(mode: str, padding_mode: str) -> None:
     prefix = "nn.functional.grid_sample(): expected"
-    if mode not in _MODES:
+    if mode not in MODES:
         raise ValueError(
             f"{prefix} mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in PADDINGS:
         raise ValueError(
             f"{prefix} padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"

@@ -1,6 +1,6 @@
 """Special functions, as ``torch.special``; loaded when first asked for.
 
-`numgrad.ops.later` has the names.
+`numgrad.ops.later_names` has the names.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """Statistics and numbers on grids: differences, integrals, covariances, quantiles, combinations.
 
-They are loaded when first asked for; `numgrad.ops.later` has the names.
+They are loaded when first asked for; `numgrad.ops.later_names` has the names.
 """
 
 import importlib

@@ -7,8 +7,6 @@ import linecache
 import math
 import os
 import pickle
-import subprocess
-import sys
 import textwrap
 import threading
 import traceback
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 
 from numgrad.codegen.compile.compile import compile_source, kernel
+from tests.children import ended_well
 
 SQUARE = "def square(x):\n    return x * x\n"
 
@@ -26,19 +25,6 @@ SQUARE = "def square(x):\n    return x * x\n"
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NUMGRAD_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def run_script(script: str) -> str:
-    """Run a script in a process of its own; a hang fails the test."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    return finished.stdout
 
 
 def test_a_kernel_compiles_on_its_first_call() -> None:
@@ -189,7 +175,7 @@ def test_importing_loads_no_compiler_and_touches_no_file(directory: Path) -> Non
     # What Numba imports before it compiles anything.
     print("numba.np.arraymath" in sys.modules, "scipy.linalg" in sys.modules)
     """
-    assert run_script(script) == "False False\n"
+    assert ended_well(script, fresh=True) == "False False\n"
     assert not directory.exists()
 
 
@@ -198,7 +184,7 @@ def test_a_kernel_pickles_with_its_code() -> None:
     data = pickle.dumps(square)
     assert pickle.loads(data)(3.0) == 9.0
     script = f"import pickle\nprint(pickle.loads({data!r})(3.0))"
-    assert run_script(script) == "9.0\n"
+    assert ended_well(script) == "9.0\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
@@ -226,4 +212,4 @@ def test_a_child_forked_while_another_thread_compiles_can_compile() -> None:
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), square(3.0))
     thread.join()
     """
-    assert run_script(script) == "0 9.0\n"
+    assert ended_well(script) == "0 9.0\n"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from numgrad.ops.core.primitive import CATALOGUE
+from tests import children
 
 # Everything that a few operations give, in every way of running them.
 EVERYTHING = """
@@ -87,14 +86,8 @@ print(descend(np.ones(3, np.float32)).tolist(), len(seen))
 
 
 def run(script: str, *arguments: str, disabled: bool) -> str:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": str(int(disabled))}
-    ended = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env=environment,
-        check=False,
+    ended = children.run(
+        script, *arguments, fresh=disabled, timeout=600, NUMBA_DISABLE_JIT=str(int(disabled))
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

@@ -74,6 +74,43 @@ def test_slices_put_together_again_are_what_they_were() -> None:
     assert turned.operation == "join"
 
 
+def test_parts_that_follow_each_other_are_one() -> None:
+    (x,) = given((7, 2))
+    rows = [slice_of(x, k, k + 1) for k in range(1, 6)]
+    (whole,) = simplified([x], join(0, *rows))
+    assert (whole.operation, whole.shape) == ("view", (5, 2))
+    (whole,) = simplified([x], join(0, *reversed(rows)))
+    assert (whole.operation, whole.shape) == ("view", (5, 2))
+    (whole,) = simplified([x], join(0, slice_of(x, 0, 1), *rows[1:], slice_of(x, 0, 2)))
+    assert [part.shape for part in whole.operands] == [(2, 2), (3, 2), (2, 2)]
+
+
+@st.composite
+def joined_views(draw: st.DrawFn) -> tuple[list[Value], Value]:
+    """Return arrays, and a join of views of them, some of which follow each other."""
+    arrays = given((7, 3), (7, 3))
+    dim = draw(st.integers(0, 1))
+    parts = []
+    for _ in range(draw(st.integers(2, 6))):
+        array = arrays[draw(st.integers(0, 4)) // 4]
+        step = draw(st.sampled_from([1, 1, 1, 2, -1, 0]))
+        count = draw(st.integers(1, 3))
+        across = draw(st.sampled_from([0, 0, 1]))
+        low = -min(0, step * (count - 1))
+        first = draw(st.integers(low, 6 - max(0, step * (count - 1))))
+        along = (first, {dim: step} if count > 1 and step else {})
+        beside = (across, {1 - dim: 1})
+        shape = (count, 2) if dim == 0 else (2, count)
+        parts.append(view(array, shape, along, beside))
+    return arrays, join(dim, *parts)
+
+
+@hypothesis.given(joined_views())
+def test_any_joined_views_have_the_same_numbers(drawn: tuple[list[Value], Value]) -> None:
+    arrays, whole = drawn
+    simplified(arrays, whole)  # which compares the bits
+
+
 def test_an_operation_is_done_on_each_part() -> None:
     x, y, w = given((3,), (2,), (5,))
     (z,) = simplified([x, y, w], apply("mul", apply("exp", join(0, x, y)), w))

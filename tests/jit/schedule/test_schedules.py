@@ -25,7 +25,7 @@ from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 from tests.jit.random_graphs import random_arrays, random_graph
 from tests.jit.run_source import run_source
 
-MAX = settings().max_examples  # 20, 100 with --cases=all, 1000 with --cases=tenfold
+MAX = settings().max_examples  # 12, 100 with --cases=all, 1000 with --cases=tenfold
 LARGEST = 3000  # elements of a value
 TOGETHER = 6  # graphs of an example: to draw one takes Hypothesis as long as to run it
 

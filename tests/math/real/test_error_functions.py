@@ -42,6 +42,7 @@ def sample(dtype: type) -> np.ndarray:
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_is_within_the_stated_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][1], sample(dtype), precision=120)
 

@@ -50,6 +50,7 @@ def sample(name: str, dtype: type) -> np.ndarray:
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_is_within_the_stated_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][1], sample(name, dtype))
 
@@ -92,6 +93,7 @@ def points(dtype: type) -> tuple[np.ndarray, np.ndarray]:
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_of_atan2_is_within_1_ulp(dtype):
     assert_within("atan2", mpmath.atan2, *points(dtype))
 

@@ -51,6 +51,7 @@ def sample(name: str, dtype: type) -> np.ndarray:
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_is_within_the_stated_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][1], sample(name, dtype))
 

@@ -7,6 +7,7 @@ import math
 
 import mpmath
 import numpy as np
+import pytest
 
 from numgrad.math import scalar
 from tests.math.real.accuracy import (
@@ -32,6 +33,7 @@ def _exact_hypot(x, y):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_pow_is_within_1_ulp(dtype):
     """Bases of every size with results of every size, and bases near 1 with large exponents."""
     random = np.random.default_rng(0)
@@ -47,6 +49,7 @@ def test_pow_is_within_1_ulp(dtype):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_pow_of_everyday_numbers_is_within_1_ulp(dtype):
     random = np.random.default_rng(1)
     base = random.uniform(0, 20, 1000).astype(dtype)
@@ -94,6 +97,7 @@ def test_pow_has_the_special_values_of_the_c_library(dtype):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_cbrt_is_within_1_ulp(dtype):
     random = np.random.default_rng(0)
     info = np.finfo(dtype)
@@ -111,6 +115,7 @@ def test_cbrt_is_within_1_ulp(dtype):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_hypot_is_within_1_ulp(dtype):
     random = np.random.default_rng(0)
     x = numbers_of_every_size(dtype, 800)

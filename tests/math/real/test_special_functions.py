@@ -80,6 +80,7 @@ def sample(dtype: Any, low: float, high: float, count: int = 60) -> np.ndarray[A
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_is_within_the_stated_ulp(name: str, dtype: Any) -> None:
     exact, low, high, _ = FUNCTIONS[name]
     assert_within(name, exact, sample(dtype, low, high), precision=120)
@@ -94,6 +95,7 @@ def test_special_values(name: str, dtype: Any) -> None:
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_quantiles_are_within_the_stated_ulp(dtype: Any) -> None:
     random = np.random.default_rng(0)
     tails = 10.0 ** random.uniform(-40, -1, 60)

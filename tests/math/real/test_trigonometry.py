@@ -78,18 +78,21 @@ def angles_next_to_zeros(dtype: type) -> np.ndarray:
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_near_0_is_below_1_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][2], near_angles(dtype))
 
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_at_every_exponent_is_below_1_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][2], every_exponent(dtype), precision=1300)
 
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_error_next_to_zeros_is_below_1_ulp(name, dtype):
     assert_within(name, FUNCTIONS[name][2], angles_next_to_zeros(dtype), precision=1300)
 

@@ -42,6 +42,7 @@ def positive(dtype: Any) -> np.ndarray:
 
 @every_function
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_errors_of_positive_numbers_are_within_the_stated_ulp(name, dtype):
     assert_within(name, EXACT[name], positive(dtype))
 
@@ -81,6 +82,7 @@ def test_loops_are_vectorised(name, dtype):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_errors_of_zeta_are_within_the_stated_ulp(dtype):
     random = np.random.default_rng(2)
     s = (1 + 10.0 ** random.uniform(-3, 1.3, 150)).astype(dtype)
@@ -89,6 +91,7 @@ def test_errors_of_zeta_are_within_the_stated_ulp(dtype):
 
 
 @every_dtype
+@pytest.mark.sampled(1.0)
 def test_errors_of_polygamma_are_within_the_stated_ulp(dtype):
     random = np.random.default_rng(3)
     n = random.integers(1, 9, 150).astype(dtype)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
+from tests.cases import examples
 
 FUNCTIONS: dict[str, Any] = {
     "sigmoid": lambda x, y: x.sigmoid(),
@@ -40,7 +41,7 @@ def laid_out(array: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any]:
     which=st.integers(0, 2),
     same=st.booleans(),
 )
-@settings(max_examples=settings.default.max_examples // 10)
+@settings(max_examples=examples(10))
 def test_gradients_of_all_elements_are_those_of_each(
     name: str, count: int, rows: int, layout: str, which: int, same: bool
 ) -> None:

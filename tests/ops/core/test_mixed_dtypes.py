@@ -50,7 +50,7 @@ def gradients(library: Any, name: str, given: Any, create_graph: bool) -> list[A
         return list(library.autograd.grad(result, inputs, weights, create_graph=create_graph))
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("primitive", OF_SEVERAL)
 @settings(max_examples=examples(20))
 @given(data=st.data())

@@ -104,3 +104,12 @@ def test_numbers_give_what_pytorchs_give(
     expected = outcome(torch, name, dtype, requires, numbers)
     got = outcome(numgrad, name, dtype, requires, numbers)
     assert list(zip(numbers, got, strict=True)) == list(zip(numbers, expected, strict=True))
+
+
+def test_ints_beyond_64_bits_meet_dtypes_that_hold_none(torch: Any) -> None:
+    for name in sorted(CALLS):
+        for dtype in ("int64", "uint8", "bool"):
+            if name == "clamp" and dtype == "bool":
+                continue  # which has other words for them
+            expected = outcome(torch, name, dtype, False, HUGE)
+            assert outcome(numgrad, name, dtype, False, HUGE) == expected, (name, dtype)

@@ -83,6 +83,57 @@ def test_an_out_of_another_shape_is_resized(
     assert outcome(numgrad, name, shape, dtype, calls) == expected
 
 
+ORDERED: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "take": lambda m, x, i, out: m.take(x, i, out=out),
+    "gather": lambda m, x, i, out: m.gather(x, 0, i, out=out),
+    "take_along_dim": lambda m, x, i, out: m.take_along_dim(x, i, 0, out=out),
+    "index_select": lambda m, x, i, out: m.index_select(x, 0, i.flatten(), out=out),
+    "masked_select": lambda m, x, i, out: m.masked_select(x, i > 0, out=out),
+    "where": lambda m, x, i, out: m.where(i > 0, x, x, out=out),
+    "add": lambda m, x, i, out: m.add(x, i, out=out),
+    "cat": lambda m, x, i, out: m.cat((x, x), out=out),
+    "sum": lambda m, x, i, out: m.sum(x, 0, keepdim=True, out=out),
+    "cumsum": lambda m, x, i, out: m.cumsum(x, 0, out=out),
+    "tril": lambda m, x, i, out: m.tril(x, out=out),
+}
+
+
+def test_an_empty_out_lies_as_pytorchs(torch: Any) -> None:
+    for name, call in ORDERED.items():
+        for orders in ((False, False), (False, True), (True, False), (True, True)):
+            strides = []
+            for m in (numgrad, torch):
+                x = m.arange(6.0).reshape(2, 3)
+                i = m.tensor([[0, 1, 0], [1, 0, 1]])
+                if orders[0]:
+                    x = x.t().contiguous().t()
+                if orders[1]:
+                    i = i.t().contiguous().t()
+                strides.append(call(m, x, i, m.empty(0)).stride())
+            assert strides[0] == strides[1], (name, orders)
+
+
+def test_numbers_where_only_tensors_go_together_with_out(torch: Any) -> None:
+    calls: list[Callable[[Any, Any, Any], Any]] = [
+        lambda m, x, out: m.where(x > 0, x, 3.0, out=out),
+        lambda m, x, out: m.where(x > 0, 3.0, x, out=out),
+        lambda m, x, out: m.where(x > 0, x, other=3.0, out=out),
+        lambda m, x, out: m.where(x > 0, x, x, out=out),
+        lambda m, x, out: m.where(x > 0, x, 3.0),
+        lambda m, x, out: m.remainder(x, 2.0, out=out),
+        lambda m, x, out: m.max(x, x, out=out),
+        lambda m, x, out: m.min(x, 3.0, out=out),
+    ]
+    for number, call in enumerate(calls):
+        found = []
+        for m in (numgrad, torch):
+            try:
+                found.append(call(m, m.tensor([1.0, -2.0]), m.zeros(2)).tolist())
+            except TypeError as error:
+                found.append(str(error).split(", but expected")[0])
+        assert found[0] == found[1], number
+
+
 # Operations whose gradient needs the values of the output, of the input, and of neither.
 RECORDED = {
     "exp": lambda m, x: x.exp(),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import numgrad as ng
 from numgrad.ops.core.promotion import broadcast_shapes
 from tests.cases import examples
 
@@ -43,3 +44,29 @@ def test_the_last_dims_that_differ_are_named_in_order(first: Any, second: Any) -
     )
     with pytest.raises(RuntimeError, match=re.escape(words)):
         broadcast_shapes([first, second])
+
+
+LYING = [
+    ((3, 4), (1, 1)),
+    ((2, 3, 4), (1, 1, 1)),
+    ((2, 3, 2), (2, 2, 2)),
+    ((3, 4), (0, 1)),
+    ((3, 4), (1, 0)),
+    ((3, 4), (2, 2)),
+    ((4, 3), (1, 4)),
+    ((2, 3, 4), (1, 2, 1)),
+]
+
+
+def test_operands_that_are_cast_lie_as_pytorchs(torch: Any) -> None:
+    """Also where several strides are the same, and the lengths of the dims decide."""
+    for shape, strides in LYING:
+        for dtype in ("complex128", "float32", "float64"):
+            found = []
+            for m in (ng, torch):
+                x = m.as_strided(m.arange(30.0, dtype=m.float32), shape, strides)
+                other = m.ones(shape, dtype=getattr(m, dtype))
+                sums = [x + other[..., :1], other[..., :1] * x, m.where(x > 2, x, other[0])]
+                sums.append(x.to(getattr(m, dtype)))
+                found.append([each.stride() for each in sums])
+            assert found[0] == found[1], (shape, strides, dtype)

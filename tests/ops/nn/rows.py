@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numgrad as ng
 from numgrad.ops.nn import piecewise, smooth
 from numgrad.ops.nn.activated import activated
 
@@ -24,6 +25,10 @@ NODES = {
     "F.celu(m)": ("CeluBackward0", "alpha self"),
     "F.tanhshrink(m)": ("SubBackward0", "alpha"),
     "F.softsign(m)": ("DivBackward0", "other self"),
+    "torch.ctc_loss(m[:, None], torch.tensor([[1]]), (3,), (1,), reduction=0)": (
+        "CtcLossBackward0",
+        "blank input_lengths log_probs result0 result1 target_lengths targets zero_infinity",
+    ),
 }
 TORCH = {
     "elu": lambda m, a, *n: (
@@ -47,12 +52,53 @@ TORCH = {
 ARGUMENTS = {
     "cosine_similarity": "y",
     "pairwise_distance": "y",
+    "binary_cross_entropy_with_logits": "y",
     "celu": " | 2.0",
+    "cosine_embedding_loss": "@(m, m, m[:, 0], 0.5, 2)",
+    "hinge_embedding_loss": "y",
+    "kl_div": "y | @(x, y, 1)",
+    "margin_ranking_loss": "y, x | y, x, 0.5, 1",
+    "poisson_nll_loss": "y, True, False, 1e-8, 0",
+    "triplet_margin_loss": "y, x * y",
     "hardshrink": " | 0.1",
     "prelu": "@(x, z) | @(x, x[0, :, 0]) | @(v, z)",
     "rrelu": " | 0.2, 0.4",
     "selu": "",
     "threshold": "0.1, 0.2 | @(k, 1, 2)",
+}
+# Of tables of fixed layout, of numbers that are drawn, or compositions whose results lie row by row
+# here, whichever way the input does.
+NOT_KEPT = {"CtcLossBackward0": "blank result0 result1 zero_infinity"}
+# Lists there, tensors here.
+OTHER_VALUES = {("CtcLossBackward0", f"{name}_lengths") for name in ("input", "target")}
+PARTS_FOR_REAL = {"ctc_loss"}
+COMPLEX = {"ctc_loss": []}
+LEFT_OUT = {
+    *("batch_norm", "bilinear", "ctc_loss", "embedding", "embedding_bag", "embedding_renorm_"),
+    *("group_norm", "gru_cell", "instance_norm", "layer_norm", "lstm_cell", "native_batch_norm"),
+    *("native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"),
+    *("rnn_relu_cell", "rnn_tanh_cell"),
+    *(f"{kind}dropout{form}" for kind in ("", "alpha_", "feature_") for form in ("", "_")),
+    *("feature_alpha_dropout", "feature_alpha_dropout_"),
+}
+DISPATCH = {
+    "bilinear": lambda x, y: ng.bilinear(x, y, ng.ones(2, 4, 4)),
+    "binary_cross_entropy_with_logits": lambda x, y: ng.binary_cross_entropy_with_logits(x, y),
+    "cosine_embedding_loss": lambda x, y: ng.cosine_embedding_loss(x, y, ng.ones(3)),
+    "group_norm": lambda x, y: ng.group_norm(x, 2),
+    "gru_cell": lambda x, y: ng.gru_cell(x, y[:, :1], x, y[:, :1]),
+    "hinge_embedding_loss": lambda x, y: ng.hinge_embedding_loss(x, y.sign()),
+    "kl_div": lambda x, y: ng.kl_div(x, y * y, 1),
+    "layer_norm": lambda x, y: ng.layer_norm(x, (4,)),
+    "margin_ranking_loss": lambda x, y: ng.margin_ranking_loss(x, y, x),
+    "native_group_norm": lambda x, y: ng.native_group_norm(x, None, None, 3, 4, 1, 2, 0.1)[0],
+    "native_layer_norm": lambda x, y: ng.native_layer_norm(x, (4,), None, None, 0.1)[0],
+    "norm_except_dim": lambda x, y: ng.norm_except_dim(x, 2, 1),
+    "poisson_nll_loss": lambda x, y: ng.poisson_nll_loss(x, y, True, False, 0.1, 1),
+    "rms_norm": lambda x, y: ng.rms_norm(x, (4,)),
+    "rnn_relu_cell": lambda x, y: ng.rnn_relu_cell(x, y[:, :3], x, y[:, :3]),
+    "rnn_tanh_cell": lambda x, y: ng.rnn_tanh_cell(x, y[:, :3], x, y[:, :3]),
+    "triplet_margin_loss": lambda x, y: ng.triplet_margin_loss(x, y, x * y),
 }
 _RRELU = {f"torch.rrelu({each})": "row by row in PyTorch" for each in ("x", "x, 0.2, 0.4")}
 DIFFERENT = _RRELU

@@ -130,7 +130,7 @@ def in_float32(value: Any, rounds: bool = False) -> Any:
     return value
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.12)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | REFUSED])
 def test_every_operation_is_that_of_float32_rounded(name: str) -> None:
     for call in sample_calls(name, dtypes.float16):
@@ -175,7 +175,7 @@ ELEMENTWISE = [
 ROOTS = {"pow_0.5", "pow_-0.5"}
 
 
-@pytest.mark.sampled(0.35)
+@pytest.mark.sampled(0.21)
 @pytest.mark.parametrize(
     "primitive",
     [each for each in ELEMENTWISE if each.name not in ROUNDED],
@@ -327,7 +327,7 @@ def test_transformations_of_halves() -> None:
     assert {value.dtype, tangent.dtype, ng.func.grad(f)(x).dtype} == {ng.half}
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | PARTS])
 def test_operands_of_other_dtypes(name: str) -> None:
     """One operand in float32: the others take part as such, or the call is refused in words."""

@@ -130,7 +130,7 @@ def test_each_way_to_call_reaches_its_parameters(one, other, expected):
         assert all(by_name[name] is given[name] or by_name[name] == given[name] for name in given)
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("declaration", PARSED)
 def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declaration) -> None:
     with warnings.catch_warnings():

@@ -16,6 +16,12 @@ PYTHON_FUNCTIONS = {
     *("block_diag", "cartesian_prod"),
     *("get_rng_state", "initial_seed", "is_tensor", "manual_seed", "meshgrid", "seed"),
     *("chain_matmul", "eig", "lstsq", "matrix_rank", "solve", "symeig"),
+    *("to_dlpack", "typename", "set_flush_denormal", "get_num_interop_threads"),
+    *("use_deterministic_algorithms", "are_deterministic_algorithms_enabled"),
+    "is_deterministic_algorithms_warn_only_enabled",
+    *(f"{verb}_default_device" for verb in ("get", "set")),
+    *(f"{verb}_deterministic_debug_mode" for verb in ("get", "set")),
+    *(f"{verb}_float32_matmul_precision" for verb in ("get", "set")),
     *("set_default_tensor_type", "set_rng_state", "tensordot", "unravel_index"),
 }
 # What has words of its own in PyTorch, too: it asks for an array.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numgrad as ng
 import numgrad.nn.functional as _F
 
-PARTS_FOR_REAL = {
+PARTS_FOR_REAL = {"fractional_max_pool2d", "fractional_max_pool3d"} | {
     f"{kind}{dims}d{form}"
     for dims in (2, 3)
     for kind, form in (
@@ -21,6 +21,14 @@ PARTS_FOR_REAL = {
 _OF = {1: "x", 2: "x.reshape(1, 2, 3, 4)", 3: "x.reshape(1, 2, 2, 3, 2)"}
 _POOL = "ceil_mode kernel_size padding self stride"
 NODES = {
+    "F.fractional_max_pool2d(x, 2, 2, _random_samples=x.detach()[:1, :2, :2])": (
+        "FractionalMaxPool2DBackward0",
+        "kernel_size output_size result1 self",
+    ),
+    "F.fractional_max_pool3d(x[None], 1, 1, _random_samples=x.detach()[:1, :1, :3])": (
+        "FractionalMaxPool3DBackward0",
+        "kernel_size output_size result1 self",
+    ),
     "F.conv2d(m.reshape(1, 1, 3, 4), s.reshape(1, 1, 3, 3), padding=1)": (
         "ConvolutionBackward0",
         "bias_sym_sizes_opt dilation groups input output_padding padding stride transposed weight",
@@ -94,6 +102,8 @@ PARTS = {
 } | {f"CircularPad{dims}D{form}Backward0" for dims in (1, 2, 3) for form in ("", "Backward")}
 # Their results lie row by row here, whichever way the input does.
 LEFT_OUT = {
+    *("affine_grid_generator", "conv_tbc", "native_channel_shuffle"),
+    *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"),
     "convolution",
     "channel_shuffle",
     "pixel_shuffle",
@@ -123,7 +133,7 @@ upsample_nearest3d_backward upsample_nearest_exact1d
 upsample_nearest_exact1d_backward upsample_nearest_exact2d
 upsample_nearest_exact2d_backward upsample_nearest_exact3d
 upsample_nearest_exact3d_backward upsample_trilinear3d
-upsample_trilinear3d_backward
+upsample_trilinear3d_backward fractional_max_pool2d fractional_max_pool3d
 """
 COMPLEX: dict[str, list[str]] = {
     # Compositions of convolutions of parts in PyTorch, with nodes of sums.
@@ -135,6 +145,8 @@ COMPLEX: dict[str, list[str]] = {
     **{name: [] for name in _OF_REAL.split()},
 }
 DISPATCH = {
+    "conv_tbc": lambda x, y: ng.conv_tbc(x[None], y[:, :2].repeat(2, 1)[None, :4], y[0, :2]),
+    "native_channel_shuffle": lambda x, y: ng.native_channel_shuffle(x.mT[None, ..., None], 2),
     "adaptive_avg_pool1d": lambda x, y: ng.adaptive_avg_pool1d(x, 2),
     "adaptive_max_pool1d": lambda x, y: ng.adaptive_max_pool1d(x, 2)[0],
     "avg_pool1d": lambda x, y: ng.avg_pool1d(x, 2),

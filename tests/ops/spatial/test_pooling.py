@@ -185,3 +185,56 @@ def test_pooling_is_compiled_as_it_stands() -> None:
 
     compiled, plain = ng.jit(ng.func.grad(loss))(x), ng.func.grad(loss)(x)
     np.testing.assert_allclose(compiled.numpy(), plain.numpy(), rtol=1e-12)
+
+
+FRACTIONAL = """
+2 | 2, output_size=3
+2 | 2, 3, None, True
+2 | (2, 3), (3, 4)
+2 | 2, output_ratio=(0.5, 0.5)
+2 | 2, output_ratio=(0.5, 0.5, 0.5)
+2 | 2
+2 | 2, output_size=7
+2 | 9, output_size=3
+2 | 2, output_size=-1
+2 | 2, output_size=(3, 3, 3)
+2 | (2, 2, 2), output_size=3
+3 | 2, output_size=3
+3 | (2, 3, 2), output_size=(3, 4, 2)
+3 | 2, output_ratio=(0.5, 0.5, 0.5)
+3 | 2
+3 | 2, output_size=(3, 3)
+3 | (2, 2), output_size=3
+3 | 9, output_size=3
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64"])
+def test_fractional_pooling_of_numbers_that_were_drawn_is_pytorchs(torch, dtype):
+    for row in FRACTIONAL:
+        dims, text = row.split(" | ")
+        sizes = (2, 3, 7, 8, 6)[: int(dims) + 2]
+        drawn = np.random.default_rng(len(text)).uniform(size=(2, 3, int(dims))).astype(dtype)
+        for form in ("", "_with_indices"):
+            name = f"fractional_max_pool{dims}d{form}"
+
+            def call(m, x, text=text, name=name, drawn=drawn):
+                arguments = {"m": m, "x": x, "drawn": m.from_numpy(drawn)}
+                return eval(f"m.nn.functional.{name}(x, {text}, _random_samples=drawn)", arguments)
+
+            compare(torch, call, [array(sizes, dtype, 1)])
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_fractional_pooling_draws_windows_that_are_as_many_as_wanted(dims):
+    ng.manual_seed(0)
+    x = ng.arange(7.0**dims).reshape((1, 1, *[7] * dims))
+    name = f"fractional_max_pool{dims}d"
+    found = {str(getattr(F, name)(x, 2, 4).tolist()) for _ in range(20)}
+    assert len(found) > 1
+    whole = getattr(F, name)(x[0], 1, 7 if dims == 2 else 6)
+    assert (
+        (whole[0] == x[0, 0]).all() if dims == 2 else whole[..., -1, -1, -1] == x[..., -1, -1, -1]
+    )
+    values, places = getattr(F, f"{name}_with_indices")(x, 3, 2)
+    assert (x.flatten()[places] == values).all()

@@ -1,0 +1,13 @@
+"""What PyTorch has and programs seldom use: old names, switches; loaded when first asked for.
+
+`numgrad.ops.later_names` has the names.
+"""
+
+import importlib
+
+from numgrad.ops.core.catalogue import declaring_own
+
+_FILES = ("making", "parting", "elements", "layouts", "switches")
+with declaring_own():
+    for _file in _FILES:
+        importlib.import_module(f"{__name__}.{_file}")
