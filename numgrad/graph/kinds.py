@@ -82,5 +82,6 @@ def _kind_of(*facts: Any) -> Kind:
 
 
 def _forget(noted: Any) -> None:
-    if _KINDS.get(noted.facts) is noted:
-        del _KINDS[noted.facts]
+    facts = noted.facts
+    if _KINDS.get(facts) is noted:
+        del _KINDS[facts]

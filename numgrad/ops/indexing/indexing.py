@@ -416,7 +416,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     tensor([0., 2., 2.])
     """
     number = None if isinstance(value, Tensor) else _number_array(input, value)
-    source = value if number is None else None
+    source: Any = value if number is None else None
     if key is False:
         return
     written = written_key(key)
