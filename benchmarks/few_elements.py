@@ -2,7 +2,8 @@
 
 Of a call on a handful of numbers nearly all is what is around the kernel. Prints a Markdown table
 of medians of processor time, measured in turns on one thread, the slowest beside PyTorch first.
-Words choose cases that hold one of them. It needs ``torch`` beside numgrad; asv measures numgrad alone.
+Words choose cases that hold one of them. It needs ``torch`` beside numgrad; asv measures numgrad
+alone.
 """
 
 from __future__ import annotations
