@@ -49,6 +49,10 @@ EINSUM_EVERY_ORDER = 5
 #: Rows of matrices that are factored in one loop over the batch; LAPACK takes larger ones. See
 #: `benchmarks/linalg.py`.
 SMALL_MATRIX = 16
+#: Rows of matrices that are written out, element by element: LLVM's time grows with their cube.
+UNROLLED_MATRIX = 4
+#: Matrices of a batch from which on eager mode has code for their size. Not measured.
+UNROLLED_BATCH = 16
 #: Columns of LU that are factored one by one, and rows of triangular systems that are solved so,
 #: between products of matrices. Not measured.
 PANEL = 32

@@ -17,6 +17,7 @@ from numgrad.batching.memory import Part
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 
 __all__ = ["INDEXING"]
 
@@ -168,6 +169,21 @@ def _put(size: int, input: Part, source: Part, index: Part, accumulate: bool) ->
     return result
 
 
+def _index_reduce(size: int, *parts: Part, dim: int, index: Part, **parameters: Any) -> Tensor:
+    if not index.batched:
+        return _along_dim("index_reduce", _put_number)(
+            size, *parts, dim=dim, index=index, **parameters
+        )
+    # Each example has positions of its own: one for every element then.
+    shape = parts[1].shape or (1,)
+    wide = [size, *[1] * len(shape)]
+    wide[1 + dim] = shape[dim]
+    every = expand(reshape(index.every(size), wide), (size, *shape))
+    return _along("scatter_reduce", scatters=True)(
+        size, *parts, dim=dim, index=Part(every, True), **parameters
+    )
+
+
 INDEXING: dict[str, Callable[..., Any]] = {
     "index": _index,
     "index_backward": _index_backward,
@@ -177,10 +193,13 @@ INDEXING: dict[str, Callable[..., Any]] = {
     "gather": _along("gather"),
     **{
         name: _along(name, scatters=True)
-        for name in ("gather_backward", "scatter", "scatter_number", "scatter_add")
+        for name in (
+            *("gather_backward", "scatter", "scatter_number", "scatter_add", "scatter_reduce"),
+        )
     },
     "index_select": _along_dim("index_select", _index),
     "index_add": _along_dim("index_add", _index_put("index_put_accumulate")),
+    "index_reduce": _index_reduce,
     "index_copy": _along_dim("index_copy", _index_put("index_put")),
     "index_fill_number": _along_dim("index_fill_number", _put_number),
 }

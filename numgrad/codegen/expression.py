@@ -174,8 +174,15 @@ def emit(outputs: Iterable[Symbol]) -> Straight:
     """Write symbols as straight-line code, each different computation once."""
     code = Straight([], [], set(), {})
     known: dict[Any, Name] = {}  # key of a computation -> the variable that holds it
+    seen: dict[int, Name] = {}  # of symbols, by identity: on many ways the same is met
 
     def visit(symbol: Symbol) -> Name:
+        found = seen.get(id(symbol))
+        if found is None:
+            found = seen[id(symbol)] = computed(symbol)
+        return found
+
+    def computed(symbol: Symbol) -> Name:
         if symbol.operation == "input":
             return Name(symbol.arguments[0])
         if symbol.operation == "constant":
@@ -188,11 +195,11 @@ def emit(outputs: Iterable[Symbol]) -> Straight:
         arguments = [visit(argument) for argument in symbol.arguments]
         key = (symbol.operation, *arguments)
         if key not in known:
-            computed = operation(symbol.operation, arguments, symbol.is_complex)
-            if isinstance(computed, Call):
-                code.functions.add(computed.function.id)  # type: ignore[union-attr]
+            done = operation(symbol.operation, arguments, symbol.is_complex)
+            if isinstance(done, Call):
+                code.functions.add(done.function.id)  # type: ignore[union-attr]
             known[key] = Name(f"t{len(code.lines)}")
-            code.lines.append(Assign(known[key].id, computed))
+            code.lines.append(Assign(known[key].id, done))
         return known[key]
 
     code.results.extend([visit(output) for output in outputs])

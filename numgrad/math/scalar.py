@@ -756,6 +756,7 @@ LATER = {
     "lgamma": "gamma_functions",
     "digamma": "gamma_functions",
     "zeta": "zeta",
+    "zeta_slope": "zeta",
     "polygamma": "zeta",
     "mvlgamma": "zeta",
     "mvpolygamma": "zeta",
@@ -765,6 +766,16 @@ LATER = {
     "gammaincc": "incomplete_gamma",
     "gammainc_slope": "incomplete_gamma",
     "gamma_density": "incomplete_gamma",
+    "betainc": "incomplete_beta",
+    "betainc_slope": "incomplete_beta",
+    "beta_density": "incomplete_beta",
+    "airy_ai": "airy",
+    "airy_ai_slope": "airy",
+    "gcd": "divisors",
+    "lcm": "divisors",
+    "ldexp": "exponents",
+    "nextafter": "exponents",
+    "nextafter_half": "exponents",
 }
 
 

@@ -10,6 +10,7 @@ as those of `numgrad.math` that have the same names.
 tensor([ 0.3863, -0.7123])
 """
 
+from numgrad.ops.special.airy import special_airy_ai as airy_ai
 from numgrad.ops.special.aliases import ALIASES
 from numgrad.ops.special.bessel import special_bessel_j0 as bessel_j0
 from numgrad.ops.special.bessel import special_bessel_j1 as bessel_j1
@@ -22,6 +23,7 @@ from numgrad.ops.special.entropy import special_entr as entr
 from numgrad.ops.special.entropy import special_xlog1py as xlog1py
 from numgrad.ops.special.gamma import special_multigammaln as multigammaln
 from numgrad.ops.special.gamma import special_polygamma as polygamma
+from numgrad.ops.special.incomplete_beta import special_betainc as betainc
 from numgrad.ops.special.modified_bessel import special_i0e as i0e
 from numgrad.ops.special.modified_bessel import special_i1 as i1
 from numgrad.ops.special.modified_bessel import special_i1e as i1e
@@ -40,6 +42,7 @@ from numgrad.ops.special.normal import special_log_ndtr as log_ndtr
 from numgrad.ops.special.normal import special_ndtr as ndtr
 from numgrad.ops.special.normal import special_ndtri as ndtri
 from numgrad.ops.special.orthogonal import POLYNOMIALS
+from numgrad.ops.special.zeta import special_zeta as zeta
 
 digamma, gammaln, psi = (ALIASES[_name] for _name in ("digamma", "gammaln", "psi"))
 gammainc, gammaincc = (ALIASES[_name] for _name in ("gammainc", "gammaincc"))
@@ -64,11 +67,13 @@ laguerre_polynomial_l = POLYNOMIALS["laguerre_polynomial_l"]
 legendre_polynomial_p = POLYNOMIALS["legendre_polynomial_p"]
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
     "beta",
+    "betainc",
     "betaln",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
@@ -120,4 +125,5 @@ __all__ = [
     "spherical_bessel_j0",
     "xlog1py",
     "xlogy",
+    "zeta",
 ]

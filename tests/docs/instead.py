@@ -115,16 +115,9 @@ INSTEAD = (
         "`hann_window` and its like; `save` and `load` keep tensors; Python's cProfile measures.",
     ),
     Instead(
-        "numbers and bits",
-        "gcd_? lcm_? ldexp_? frexp nextafter_? airy_ai zeta",
-        "NumPy's and SciPy's functions of `x.numpy()`, where no derivative is asked for; "
-        "`x * 2.0 ** y` has one.",
-    ),
-    Instead(
         "reductions by index",
-        "(scatter|index)_reduce_? segment_reduce",
-        "`index_add` and `scatter_add` for sums; of segments in order, differences of `cumsum`, or "
-        "`nn.functional.embedding_bag`, which has means and greatest elements, too.",
+        "segment_reduce",
+        "`scatter_reduce` and `index_reduce`, to which segments are positions that repeat.",
     ),
     Instead(
         "settings",

@@ -102,6 +102,7 @@ def test_node_has_pytorchs_name_and_says_what_it_saved(line):
 # PyTorch says so once a process, in whichever test comes first.
 @pytest.mark.sampled(0.18)
 @pytest.mark.filterwarnings("ignore:.* is deprecated in favor of")
+@pytest.mark.filterwarnings("ignore:.* is in beta")
 @pytest.mark.parametrize("line", NODES)
 def test_table_and_values_are_pytorchs(torch, line):
     theirs, ours = node_of(torch, line), node_of(ng, line)

@@ -43,7 +43,7 @@ def product(
     dtype: Any,
     decorator: Name | None = None,
 ) -> Function:
-    """Return the function of two matrices, where they begin in their memory, and of their product.
+    """Return the function of two matrices and their product, and where they begin in their memory.
 
     Parameters
     ----------
@@ -59,25 +59,26 @@ def product(
     rows, inner, columns = sizes
     zero = call(type_code(dtype), 0)
     row = plus("at_a", times("i", a0))
+    target = Name("at_out")
     lines: list[Statement] = [Do(call(_DISTINCT))]
     if columns == 1 and a1 == 1:
         found = _dot(("a", row, 1), ("b", Name("at_b"), b0), inner, zero)
-        found.append(Store(Name("out"), Name("i"), Name("total")))
+        found.append(Store(Name("out"), plus(target, "i"), Name("total")))
         lines.append(For("i", ZERO, Number(rows), found))
     elif columns == 1:  # a combination of columns
         weights, vectors = ("b", Name("at_b"), b0), ("a", Name("at_a"), a1, a0)
-        lines += _combination(weights, vectors, ZERO, (inner, rows), zero)
+        lines += _combination(weights, vectors, target, (inner, rows), zero)
     elif b1 == 1 or a1 != 1 or b0 != 1:
         vectors = ("b", Name("at_b"), b0, b1)
-        start = times("i", columns)
+        start = plus(target, times("i", columns))
         found = _combination(("a", row, a1), vectors, start, (inner, columns), zero)
         lines.append(For("i", ZERO, Number(rows), found))
     else:
         column = plus("at_b", times("j", b1))
         found = _dot(("a", row, 1), ("b", column, 1), inner, zero)
-        found.append(Store(Name("out"), plus(times("i", columns), "j"), Name("total")))
+        found.append(Store(Name("out"), plus(target, times("i", columns), "j"), Name("total")))
         lines.append(For("i", ZERO, Number(rows), [For("j", ZERO, Number(columns), found)]))
-    return Function(name, ["a", "at_a", "b", "at_b", "out"], lines, decorator)
+    return Function(name, ["a", "at_a", "b", "at_b", "out", "at_out"], lines, decorator)
 
 
 def _combination(

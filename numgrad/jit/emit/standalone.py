@@ -17,7 +17,7 @@ from numgrad.base.tuning import (
     STACK_BYTES,
 )
 from numgrad.codegen.compile.compile import compile_functions
-from numgrad.codegen.loop_passes import statement_count
+from numgrad.codegen.loop_passes import in_order, names_in, statement_count
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -45,6 +45,7 @@ from numgrad.codegen.loops import (
 from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
+from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
@@ -52,10 +53,12 @@ from numgrad.jit.emit.scalar_code import PART, new_array, plain_code
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.opaque_calls import Whole
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
+from numgrad.kernels.matrices.unrolled import UnrolledCall
 
-__all__ = ["draws_natively", "is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
+__all__ = ["calls_natively", "is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
@@ -63,8 +66,8 @@ IN_REGISTERS = 64  # elements of an argument or result that is copied
 INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
 SHORT_SUM = 7  # terms up to which sums in it are added one after the other
 
-_AS_ARGUMENT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
-    *names("numgrad.codegen.loop_runtime", "as_argument"),
+_AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
+    *names("numgrad.codegen.loop_runtime", "as_argument", "distinct"),
     *names("numgrad.kernels.random", "words_of", "go_on"),
     *names("numgrad.codegen.compile.compile", "kernel"),
     *names("numpy", "zeros"),
@@ -142,6 +145,15 @@ def is_short(emitted: Emitted) -> bool:
     return is_all and emitted.has_few(emitted.nests)
 
 
+def _is_product(value: Value) -> bool:
+    """Whether a step multiplies matrices, one pair or a batch of them."""
+    if value.operation != "call":
+        return value.operation == "matmul"
+    whole = value.attributes["primitive"]
+    is_batch = isinstance(whole, Whole) and whole.name == "bmm"
+    return is_batch and value.operands[0].dtype.kind in "fc"
+
+
 def _is_short_product(value: Value) -> bool:
     """Whether a matrix product takes less than a call.
 
@@ -149,6 +161,12 @@ def _is_short_product(value: Value) -> bool:
     """
     is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SHORT_SUM
     return is_product and 0 < _terms(value) <= INLINED_PRODUCT_TERMS
+
+
+def _is_short_step(value: Value) -> bool:
+    """Whether a step is written out among the nests."""
+    found = native_call(value)
+    return _is_short_product(value) or (found is not None and prod(found.batch) == 1)
 
 
 def is_native_loop(emitted: Emitted) -> bool:
@@ -161,24 +179,34 @@ def is_native_loop(emitted: Emitted) -> bool:
     return any(isinstance(each, Loop) for each in primitives) and _is_native_program(emitted)
 
 
-def draws_natively(emitted: Emitted) -> bool:
-    """Whether a program draws few random numbers, and all of it compiled code can do."""
+def calls_natively(emitted: Emitted) -> bool:
+    """Whether a program calls primitives that have little to do, and compiled code does them all.
+
+    They have the same bits there. Matrix products need not: BLAS rounds otherwise.
+    """
     steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
-    return bool(steps) and _is_native_program(emitted)
+    is_product = any(_is_product(step.value) for step in steps)
+    return bool(steps) and not is_product and _is_native_program(emitted)
 
 
 def _is_native_program(emitted: Emitted) -> bool:
     """Whether all that a program does is short, but for loops, and needs no interpreter."""
-    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
-    primitives = [step.value.attributes.get("primitive") for step in steps]
+    steps = [each.value for each in emitted.plan.steps if not isinstance(each, Nest)]
     return (
-        all(
-            isinstance(each, Loop)
-            or (isinstance(each, Drawing) and prod(each.shape) <= INLINED_ELEMENTS)
-            for each in primitives
-        )
+        all(_is_short_step(each) or _is_short_call(each) for each in steps)
         and all(_is_native(value) for value in emitted.plan.graph.values())
         and emitted.has_few(emitted.nests)
+    )
+
+
+def _is_short_call(value: Value) -> bool:
+    """Whether a step is a loop, or draws few numbers, or has few matrices to do with."""
+    primitive = value.attributes.get("primitive")
+    if isinstance(primitive, Drawing):
+        return prod(primitive.shape) <= INLINED_ELEMENTS
+    found = native_call(value)
+    return isinstance(primitive, Loop) or (
+        found is not None and prod(found.batch) <= INLINED_ELEMENTS
     )
 
 
@@ -186,9 +214,10 @@ def _is_native(value: Value) -> bool:
     """Whether compiled code computes a value without the interpreter."""
     if value.operation == "array":
         return False
-    if value.operation == "matmul":
-        return _terms(value) <= LOOP_PRODUCT_TERMS and 0 not in value.shape
-    if value.operation != "call":
+    if _is_product(value):
+        left, right = (operand.shape for operand in value.operands)
+        return 0 not in (*left, *right) and prod((*left[-2:], right[-1])) <= LOOP_PRODUCT_TERMS
+    if value.operation != "call" or native_call(value) is not None:
         return True
     loop = value.attributes["primitive"]
     if isinstance(loop, Drawing):
@@ -222,7 +251,7 @@ class _Standalone:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
         self.is_short = emitted.has_few(emitted.nests) and all(
-            isinstance(step, Nest) or _is_short_product(step.value) for step in self.plan.steps
+            isinstance(step, Nest) or _is_short_step(step.value) for step in self.plan.steps
         )
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
@@ -358,7 +387,7 @@ class _Standalone:
     def steps(self) -> list[Statement]:
         steps = self.plan.steps
         if self.is_short:
-            return self.emitted.short_body(self._short_product)
+            return self.emitted.short_body(self._short_step)
         lines: list[Statement] = []
         start: int | None = None
         for position, step in enumerate([*steps, None]):
@@ -379,13 +408,15 @@ class _Standalone:
         return [Do(call(self._helper(part), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
-        if value.operation == "matmul" and _is_native(value):
-            return [self._small_product(value)]
+        if _is_product(value) and _is_native(value):
+            return self._small_products(value)
         loop = value.attributes.get("primitive")
         if isinstance(loop, Rows | Loop):
             return self._loop(value, loop)
         if isinstance(loop, Drawing) and (fill := native_draw(loop)) is not None:
             return self._draw(value, loop, *fill)
+        if (found := native_call(value)) is not None:
+            return self._matrices(value, found)
         return [interpreted_step(self.emitted, value, self.build, self.helpers)]
 
     def _draw(
@@ -411,26 +442,72 @@ class _Standalone:
             for k in range(count)
         ]
 
-    def _small_product(self, value: Value) -> Statement:
-        """Return what computes a matrix product without the interpreter."""
-        (a, at_a, *of_a), (b, at_b, *of_b) = map(self._matrix, value.operands)
-        sizes = value.shape[0], value.operands[0].shape[1], value.shape[1]
-        name = f"{self.name}product_{next(self.numbers)}"
-        function = product(name, (of_a, of_b), sizes, value.dtype, _KERNEL)
-        return Do(call(self._helper(function), a, at_a, b, at_b, self.buffers[value]))
+    def _short_step(self, value: Value) -> list[Statement]:
+        """Return what does a step of few statements."""
+        found = native_call(value)
+        if found is None:
+            return self._short_product(value)
+        return self._native_call(value, found, f"m{next(self.numbers)}_")
 
-    def _matrix(self, operand: Value) -> tuple[str, int, int, int]:
-        """Return in which array a matrix lies, where, and its strides."""
-        plan, buffers = self.plan, self.buffers
+    def _matrices(self, value: Value, found: UnrolledCall) -> list[Statement]:
+        """Return what does a call for a batch of matrices, in a function of its own."""
+        lines = self._native_call(value, found, "one_")
+        arrays = [each for each in names_in(lines) if not each.startswith("one_")]
+        body, new = in_order([Do(call(_DISTINCT)), *lines], arrays)
+        name = f"{self.name}matrices_{next(self.numbers)}"
+        function = Function(name, [new[array] for array in arrays], body, _KERNEL)
+        return [Do(call(self._helper(function), *arrays))]
+
+    def _native_call(self, value: Value, found: UnrolledCall, prefix: str) -> list[Statement]:
+        """Return what does a call of a primitive, with names that begin with a prefix."""
+        metas = found.metas()
+        wanted = set(self.emitted.results_of(value))
+        if found.checked is not None and found.failed is not None:
+            wanted.add(found.failed)
+        results = self._results(value, len(metas))
+        for k in sorted(wanted):
+            if results[k] not in self.outside:
+                self.memory.append(self._result(results[k], *metas[k]))
+        operands = [self._lies(operand) for operand in value.operands]
+        return native_statements(found, operands, {k: results[k] for k in sorted(wanted)}, prefix)
+
+    def _small_products(self, value: Value) -> list[Statement]:
+        """Return what computes matrix products, of a batch or one, without the interpreter."""
+        (a, at_a, of_a), (b, at_b, of_b) = map(self._lies, value.operands)
+        left, right = (operand.shape for operand in value.operands)
+        batch, sizes = left[:-2], (left[-2], left[-1], right[-1])
+        dtype = value.operands[0].dtype
+        if value.operation == "matmul":
+            out = self.buffers[value]
+        else:
+            (out,) = self._results(value, 1)
+            if out not in self.outside:
+                self.memory.append(self._result(out, (*left[:-1], right[-1]), dtype))
+        name = f"{self.name}product_{next(self.numbers)}"
+        function = product(name, (of_a[-2:], of_b[-2:]), sizes, dtype, _KERNEL)
+        indices = [f"{name}_{dim}" for dim in range(len(batch))]
+        of_out = [prod((*batch[d + 1 :], left[-2], right[-1])) for d in range(len(batch))]
+        places: list[Any] = []
+        for array, at, strides in ((a, at_a, of_a), (b, at_b, of_b), (out, 0, of_out)):
+            steps = [times(i, step) for i, step in zip(indices, strides, strict=False) if step]
+            places += [array, plus(at, *steps)]
+        done: Statement = Do(call(self._helper(function), *places))
+        for index, length in reversed(list(zip(indices, batch, strict=True))):
+            done = For(index, ZERO, Number(length), [done])
+        return [done]
+
+    def _lies(self, operand: Value) -> tuple[str, int, tuple[int, ...]]:
+        """Return in which array an operand of a step lies, where, and its strides."""
+        plan, buffers, shape = self.plan, self.buffers, operand.shape
         strided = plan.elements.strided(operand, plan.kept)
         if operand in plan.kept or strided is None:
-            return buffers[operand], 0, operand.shape[1], 1
-        first, second = (stride.evaluate(self.values) for stride in strided.strides)
-        return buffers[strided.base], strided.start.evaluate(self.values), first, second
+            return buffers[operand], 0, tuple([prod(shape[d + 1 :]) for d in range(len(shape))])
+        strides = tuple([stride.evaluate(self.values) for stride in strided.strides])
+        return buffers[strided.base], strided.start.evaluate(self.values), strides
 
     def _short_product(self, value: Value) -> list[Statement]:
         """Return what computes a matrix product of few terms, in the order of `product`."""
-        (a, at_a, a0, a1), (b, at_b, b0, b1) = map(self._matrix, value.operands)
+        (a, at_a, (a0, a1)), (b, at_b, (b0, b1)) = map(self._lies, value.operands)
         rows, columns = value.shape
         total: Expression = call(type_code(value.dtype), 0)
         for k in range(value.operands[0].shape[1]):

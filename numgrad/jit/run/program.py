@@ -11,7 +11,7 @@ from numba import from_dtype, types
 from numgrad.codegen.compile.compile import compile_functions
 from numgrad.jit.emit.program_source import emit
 from numgrad.jit.emit.standalone import (
-    draws_natively,
+    calls_natively,
     is_native_loop,
     is_short,
     literal_dispatcher,
@@ -89,9 +89,9 @@ class Program:
         return is_short(self._emitted)
 
     @property
-    def draws_natively(self) -> bool:
-        """Whether it draws few random numbers, and all of it compiled code can do."""
-        return draws_natively(self._emitted)
+    def calls_natively(self) -> bool:
+        """Whether it calls primitives that have little to do, all of which compiled code can do."""
+        return calls_natively(self._emitted)
 
     @property
     def is_native_loop(self) -> bool:

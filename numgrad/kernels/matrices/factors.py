@@ -15,8 +15,9 @@ from numgrad.base.tuning import PANEL, SMALL_MATRIX
 from numgrad.codegen.compile.compile import kernel
 from numgrad.kernels.matrices.batches import flat, own
 from numgrad.kernels.matrices.triangular import solve_triangular
+from numgrad.math import scalar
 
-__all__ = ["cholesky", "lu", "swapped"]
+__all__ = ["cholesky", "lu", "sign_and_size", "swapped"]
 
 Array = np.ndarray[Any, Any]
 
@@ -178,6 +179,30 @@ def lu(array: Array) -> tuple[Array, Array, Array]:
         pivots.reshape(*batch, rank),
         failed.reshape(batch),
     )
+
+
+@kernel
+def _signs_and_sizes(diagonals, pivots, signs, sizes):  # type: ignore[no-untyped-def]
+    """Multiply signs and add up logarithms, one after the other."""
+    for one in range(diagonals.shape[0]):
+        sign, total, odd = diagonals.dtype.type(1), diagonals.dtype.type(0), False
+        for k in range(diagonals.shape[1]):
+            value = diagonals[one, k]
+            size = abs(value)
+            sign *= value / size if size > 0 else diagonals.dtype.type(0)
+            odd ^= pivots[one, k] != k + 1
+            total += scalar.log(size)
+        signs[one], sizes[one] = -sign if odd else sign, total
+
+
+def sign_and_size(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
+    """Return signs of determinants of real numbers, and logarithms of their sizes."""
+    batch, rank = diagonal.shape[:-1], diagonal.shape[-1]
+    sign, size = np.empty(batch, diagonal.dtype), np.empty(batch, diagonal.dtype)
+    rows = np.ascontiguousarray(diagonal).reshape(sign.size, rank)
+    exchanged = np.ascontiguousarray(pivots).reshape(sign.size, rank)
+    _signs_and_sizes(rows, exchanged, sign.reshape(-1), size.reshape(-1))
+    return sign, size
 
 
 def swapped(array: Array, pivots: Array, backwards: bool = False) -> Array:

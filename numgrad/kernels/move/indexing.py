@@ -11,9 +11,16 @@ import numpy as np
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.entries import entry_of
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.kernels.move.scatter import add_at
+from numgrad.kernels.move.scatter import add_at, identity_of, reduce_at
 
-__all__ = ["add_indexed", "are_inside", "indexed_shape", "put_indexed", "take_indexed"]
+__all__ = [
+    "add_indexed",
+    "are_inside",
+    "indexed_shape",
+    "put_indexed",
+    "reduce_indexed",
+    "take_indexed",
+]
 
 Array = np.ndarray[Any, Any]
 # For each dim int64 positions from 0 to its size, or None for all; dims at the end may be missing.
@@ -103,13 +110,38 @@ def add_indexed(array: Array, indices: Indices, values: Array) -> Array:
     >>> add_indexed(np.zeros(3), (np.array([2, 0, 2]),), np.array([1.0, 2.0, 3.0]))
     array([2., 0., 4.])
     """
+    return reduce_indexed(array, indices, values, "sum")
+
+
+def reduce_indexed(
+    array: Array, indices: Indices, values: Array, reduce: str, include_self: bool = True
+) -> Array:
+    """Return a copy of `array` with `values` combined in those places, every time one is named.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+    indices : tuple of numpy.ndarray or None
+    values : numpy.ndarray
+        Of the dtype of the array; it broadcasts to what the indices pick.
+    reduce : {"sum", "prod", "mean", "amax", "amin"}
+        Means of integers are rounded down.
+    include_self : bool
+        Whether what is there counts, too.
+
+    Examples
+    --------
+    >>> reduce_indexed(np.ones(3), (np.array([2, 0, 2]),), np.array([1.0, 2.0, 4.0]), "mean")
+    array([1.5, 1. , 2. ])
+    """
     result = private_copy(array)
     first = indices[0]
     if len(indices) == 1 and first is not None and result.flags.c_contiguous:
         rest_of_shape = array.shape[1:]
         shape = first.shape + rest_of_shape
         whole = values if values.shape == shape else np.broadcast_to(values, shape)
-        add_at(result.reshape(array.shape[0], math.prod(rest_of_shape)), first, whole)
+        rows = result.reshape(array.shape[0], math.prod(rest_of_shape))
+        _reduce_rows(rows, first, whole, reduce, include_self)
         return result
     dims, common, at = _split(indices)
     rest = [dim for dim in range(array.ndim) if dim not in dims]
@@ -124,10 +156,29 @@ def add_indexed(array: Array, indices: Indices, values: Array) -> Array:
         places = places * length + indices[dim]
     rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
     count, width = math.prod(lengths), math.prod([array.shape[dim] for dim in rest])
-    add_at(rows.reshape(count, width), places, whole.transpose(order))
+    table = rows.reshape(count, width)
+    _reduce_rows(table, places, whole.transpose(order), reduce, include_self)
     if rows is not moved:
         moved[...] = rows
     return result
+
+
+def _reduce_rows(
+    target: Array, places: Array, source: Array, reduce: str, include_self: bool
+) -> None:
+    """Combine rows with those of `target` in place."""
+    run = "sum" if reduce == "mean" else reduce
+    if not include_self:
+        target[places.reshape(-1)] = identity_of(run, target.dtype)
+    reduce_at(target, places, source, run)
+    if reduce == "mean":
+        counts = np.full((len(target), 1), int(include_self))
+        add_at(counts, places, np.ones(places.size, counts.dtype))
+        np.maximum(counts, 1, out=counts)
+        if target.dtype.kind in "fc":
+            target /= counts.astype(target.real.dtype)
+        else:
+            target //= counts.astype(target.dtype)
 
 
 def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:

@@ -1,4 +1,7 @@
-"""Scatter-add of rows at indices that may repeat: the backward pass of every kind of indexing."""
+"""Scatter of rows at indices that may repeat, which are added up, multiplied, or compared.
+
+Sums are the backward pass of every kind of indexing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from numgrad.kernels.move.strides import (
     strided_view,
 )
 
-__all__ = ["add_at", "move_strided", "same_layout"]
+__all__ = ["add_at", "identity_of", "move_strided", "reduce_at", "same_layout"]
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +38,89 @@ def _or_rows(target: Array, places: Array, source: Array) -> None:
         place = places[k]
         for i in range(target.shape[1]):
             target[place, i] |= source[k, i]
+
+
+@kernel
+def _and_rows(target: Array, places: Array, source: Array) -> None:
+    for k in range(places.size):
+        place = places[k]
+        for i in range(target.shape[1]):
+            target[place, i] &= source[k, i]
+
+
+@kernel
+def _multiply_rows(target: Array, places: Array, source: Array) -> None:
+    for k in range(places.size):
+        place = places[k]
+        for i in range(target.shape[1]):
+            target[place, i] *= source[k, i]
+
+
+# nan wins, that of the target too, as nothing is greater.
+@kernel
+def _raise_rows(target: Array, places: Array, source: Array) -> None:
+    for k in range(places.size):
+        place = places[k]
+        for i in range(target.shape[1]):
+            value = source[k, i]
+            if (value > target[place, i]) | (value != value):
+                target[place, i] = value
+
+
+@kernel
+def _lower_rows(target: Array, places: Array, source: Array) -> None:
+    for k in range(places.size):
+        place = places[k]
+        for i in range(target.shape[1]):
+            value = source[k, i]
+            if (value < target[place, i]) | (value != value):
+                target[place, i] = value
+
+
+# What combines rows, for numbers and for bools.
+_RUNS = {
+    "sum": (_add_rows, _or_rows),
+    "prod": (_multiply_rows, _and_rows),
+    "amax": (_raise_rows, _or_rows),
+    "amin": (_lower_rows, _and_rows),
+}
+
+
+def identity_of(reduce: str, dtype: np.dtype[Any]) -> Any:
+    """Return what a reduction begins with: 0, 1, or the least or greatest number of a dtype.
+
+    Examples
+    --------
+    >>> float(identity_of("amin", np.dtype(np.float32)))
+    inf
+    """
+    if reduce in ("sum", "prod"):
+        return dtype.type(reduce == "prod")
+    if dtype.kind == "b":
+        return dtype.type(reduce == "amin")
+    if dtype.kind == "f":
+        return dtype.type(np.inf if reduce == "amin" else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if reduce == "amin" else limits.min)
+
+
+def reduce_at(target: Array, places: Array, source: Array, reduce: str) -> None:
+    """Combine rows with those of `target` in place, by ``"sum"``, ``"prod"``, ``"amax"``, ...
+
+    The arguments are those of `add_at`, which is the sum. Bools take `or` and `and`.
+
+    Examples
+    --------
+    >>> target = np.ones((2, 1))
+    >>> reduce_at(target, np.array([1, 1]), np.array([2.0, 3.0]), "prod")
+    >>> target.ravel()
+    array([1., 6.])
+    """
+    if not places.size or not target.size:
+        return
+    rows = np.ascontiguousarray(source).reshape(places.size, target.shape[1])
+    run = _RUNS[reduce][target.dtype.kind == "b"]
+    run(target, np.ascontiguousarray(places).reshape(-1), rows)
 
 
 def add_at(target: Array, places: Array, source: Array) -> None:
@@ -56,11 +142,7 @@ def add_at(target: Array, places: Array, source: Array) -> None:
     >>> target.ravel()
     array([2., 0., 4.])
     """
-    if not places.size or not target.size:
-        return
-    rows = np.ascontiguousarray(source).reshape(places.size, target.shape[1])
-    run = _or_rows if target.dtype.kind == "b" else _add_rows
-    run(target, np.ascontiguousarray(places).reshape(-1), rows)
+    reduce_at(target, places, source, "sum")
 
 
 def move_strided(array: Array, source: Layout, target: Layout, shared: Layout | None) -> Array:

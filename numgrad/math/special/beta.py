@@ -17,14 +17,14 @@ import numpy as np
 from numgrad.codegen.compile.dispatchers import part
 from numgrad.math.scalar import exp, in_type_of, lgamma, log, log1p
 
-__all__ = ["beta", "betaln"]
+__all__ = ["beta", "beta_in_double", "betaln", "stirling_rest"]
 
 _FAR_FROM_0 = 10.0
 _HALF_LN_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 @part
-def _rest(a):  # type: ignore[no-untyped-def]
+def stirling_rest(a):  # type: ignore[no-untyped-def]
     """Return what follows ln(2 pi)/2 in Stirling's series, for a from 10."""
     w = 1.0 / (a * a)
     inner = 1 / 1188 - w * (691 / 360360 - w * (1 / 156 - w * (3617 / 122400)))
@@ -71,8 +71,8 @@ def _betaln_in_double(a, b):  # type: ignore[no-untyped-def]
     total = small + large
     if small < _FAR_FROM_0:
         difference = -(total - 0.5) * log1p(ratio) - small * (log(large) - 1.0)
-        return lgamma(small) + (difference + (_rest(large) - _rest(total)))
-    rest = _rest(small) + (_rest(large) - _rest(total)) + _HALF_LN_2_PI
+        return lgamma(small) + (difference + (stirling_rest(large) - stirling_rest(total)))
+    rest = stirling_rest(small) + (stirling_rest(large) - stirling_rest(total)) + _HALF_LN_2_PI
     return (small - 0.5) * log(ratio) - 0.5 * log(large) - (total - 0.5) * log1p(ratio) + rest
 
 
@@ -85,7 +85,7 @@ def _beta_in_double(a, b):  # type: ignore[no-untyped-def]
     return _sign(a) * _sign(b) * _sign(a + b) * exp(_betaln(a, b))
 
 
-_beta = part(_beta_in_double, inlined=False)
+beta_in_double = part(_beta_in_double, inlined=False)
 
 
 @part
@@ -97,4 +97,4 @@ def betaln(a, b):  # type: ignore[no-untyped-def]
 @part
 def beta(a, b):  # type: ignore[no-untyped-def]
     """Return Gamma(a) Gamma(b) / Gamma(a + b)."""
-    return in_type_of(a, _beta(np.float64(a), np.float64(b)))
+    return in_type_of(a, beta_in_double(np.float64(a), np.float64(b)))

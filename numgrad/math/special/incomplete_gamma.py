@@ -29,7 +29,7 @@ from numgrad.math.special.gamma import LGAMMA_OF_ONE_AND
 from numgrad.math.special.temme import COEFFICIENTS, RATIO
 from numgrad.math.special.zeta import trigamma
 
-__all__ = ["gamma_density", "gammainc", "gammainc_slope", "gammaincc"]
+__all__ = ["excess", "gamma_density", "gammainc", "gammainc_slope", "gammaincc"]
 
 _lgamma_of_one_and = LGAMMA_OF_ONE_AND[types.float64]
 
@@ -41,7 +41,7 @@ _ROOT = math.sqrt(2 * math.pi)
 
 
 @part
-def _excess(mu):  # type: ignore[no-untyped-def]
+def excess(mu):  # type: ignore[no-untyped-def]
     """Return mu - ln(1 + mu), with all its digits near 0."""
     if abs(mu) > 0.4:
         return mu - log1p(mu)
@@ -76,7 +76,7 @@ def _front_in_double(a, x):  # type: ignore[no-untyped-def]
         half = exp(-0.5 * x)
         return pow(x, a) * half / _gamma_of_few(a + 1.0) * half
     mu = (x - a) / a
-    return exp(-a * _excess(mu) - _stirling_rest(a)) / (_ROOT * math.sqrt(a))
+    return exp(-a * excess(mu) - _stirling_rest(a)) / (_ROOT * math.sqrt(a))
 
 
 _front = part(_front_in_double, inlined=False)
@@ -138,7 +138,7 @@ _fraction = part(_fraction_in_double, inlined=False)
 def _expansion_in_double(a, x, order):  # type: ignore[no-untyped-def]
     """Return P and Q for order 0, else the derivative of P of that order, twice."""
     mu = (x - a) / a
-    half_square = _excess(mu)
+    half_square = excess(mu)
     eta = math.copysign(math.sqrt(2.0 * half_square), mu)
     front = exp(-a * half_square) / (_ROOT * math.sqrt(a))
     inverse = 1.0 / a

@@ -1,4 +1,4 @@
-"""Hurwitz's zeta function, and polygamma and the derivatives of mvlgamma, which are made of it.
+"""Hurwitz's zeta function with its derivatives, polygamma, and the derivatives of mvlgamma.
 
 Method: the first terms of the sum of (q + k)**-s, until q + k is at least 9 + s, then Euler and
 Maclaurin's formula for the rest, up to the twelfth Bernoulli number. For negative q, where s is an
@@ -20,10 +20,10 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import in_type_of, lgamma, pow
+from numgrad.math.scalar import in_type_of, lgamma, log, pow
 from numgrad.math.special.gamma import DIGAMMA
 
-__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta"]
+__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta", "zeta_slope"]
 
 _digamma = DIGAMMA[types.float64]
 
@@ -51,7 +51,7 @@ def _over_positive(s, q):  # type: ignore[no-untyped-def]
     while a < edge:
         term = pow(a, -s)
         total += term
-        if term < 1e-18 * total:
+        if term <= 1e-18 * total:
             return total
         a += 1.0
     power = pow(a, -s)
@@ -70,17 +70,64 @@ def _over_positive(s, q):  # type: ignore[no-untyped-def]
 _positive = part(_over_positive, inlined=False)
 
 
+def _slope_over_positive(s, q, order):  # type: ignore[no-untyped-def]
+    """Return the first or second derivative of that sum for s."""
+    total, a, edge = 0.0, q, _EDGE + s
+    while a < edge:
+        factor, power = -log(a), pow(a, -s)
+        total += power * (factor if order == 1.0 else factor * factor)
+        if (a > 2.0) & (power <= 1e-20 * abs(total)):
+            return total
+        a += 1.0
+    power, factor = pow(a, -s), -log(a)
+    if power == 0.0:
+        return total
+    inverse = 1.0 / (s - 1.0)
+    # The integral, with half of the first term, and then each term's logarithmic derivatives.
+    if order == 1.0:
+        rest = power * (factor * (a * inverse + 0.5) - a * inverse * inverse)
+    else:
+        rest = factor * factor * (a * inverse + 0.5) - 2.0 * factor * a * inverse * inverse
+        rest = power * (rest + 2.0 * a * inverse * inverse * inverse)
+    term, square = s * power / a, 1.0 / (a * a)
+    rate, bend = factor + 1.0 / s, -1.0 / (s * s)
+    for j in range(len(_BERNOULLI)):
+        rest += _BERNOULLI[j] * term * (rate if order == 1.0 else rate * rate + bend)
+        for i in range(2 * j + 1, 2 * j + 3):
+            term *= s + i
+            rate += 1.0 / (s + i)
+            bend -= 1.0 / ((s + i) * (s + i))
+        term *= square
+    return total + rest
+
+
+_positive_slope = part(_slope_over_positive, inlined=False)
+
+
+def _slope_everywhere(s, q, order):  # type: ignore[no-untyped-def]
+    """Return a derivative of zeta for s; nan for negative q, where s is an integer."""
+    if (s > 1.0) & (s < math.inf) & (q > 0.0) & (q < math.inf):
+        return _positive_slope(s, q, order)
+    return math.nan
+
+
+_zeta_slope = part(_slope_everywhere, inlined=False)
+
+
 def _everywhere(s, q):  # type: ignore[no-untyped-def]
     """Return zeta in double precision."""
-    if (s != s) | (q != q):
-        return math.nan
+    # In PyTorch's order: a pole decides even where the other argument is nan.
     if s <= 1.0:
         return math.inf if s == 1.0 else math.nan
+    floor = np.floor(q)
+    if (q <= 0.0) & (q == floor):
+        return math.inf
+    if (s != s) | (q != q):
+        return math.nan
+    if s == math.inf:
+        return math.inf if q < 1.0 else (1.0 if q == 1.0 else math.nan)
     if q > 0.0:
         return _positive(s, q) if q < math.inf else math.nan
-    floor = np.floor(q)
-    if q == floor:
-        return math.inf
     if s != np.floor(s):
         return math.nan
     # q = -(n - 1 + f): n terms are before 0, of which the first is in size that of f.
@@ -120,6 +167,12 @@ def trigamma(x):  # type: ignore[no-untyped-def]
 def zeta(s, q):  # type: ignore[no-untyped-def]
     """Return the sum of (q + k)**-s over k from 0."""
     return in_type_of(s, _zeta(np.float64(s), np.float64(q)))
+
+
+@part
+def zeta_slope(s, q, order):  # type: ignore[no-untyped-def]
+    """Return the first or second derivative of `zeta` for s."""
+    return in_type_of(s, _zeta_slope(np.float64(s), np.float64(q), np.float64(order)))
 
 
 @part

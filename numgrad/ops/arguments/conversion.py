@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numgrad.graph.grad_modes import is_grad_enabled
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.graph.warned import warn
 
 __all__ = [
     "dlpack_device",
@@ -151,7 +151,7 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
         _note_numbers(tensor._array)
     number = tensor._array.item()
     if warns and _is_tracked(tensor):
-        warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
+        warn(_SCALAR_REQUIRES_GRAD)
     return number
 
 

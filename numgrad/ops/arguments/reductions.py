@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.ops.arguments.dims import read_dims
 
 __all__ = ["in_dtype", "read_dtype", "reduced_dims"]
@@ -59,8 +59,6 @@ def in_dtype(array: Array, dtype: np.dtype[Any] | None) -> Array:
     if dtype is None or array.dtype == dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
-        )
+        warn("Casting complex values to real discards the imaginary part")
         array = array.real
     return _astype(array, dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, set_array
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.move.strides import repeats_elements
 from numgrad.ops.core.type_names import type_name
@@ -74,14 +74,12 @@ def write(
 
 def warn_of_resizing(shape: Sequence[int], wanted: Sequence[int]) -> None:
     """Warn, as PyTorch does, that an `out` which is not empty takes another shape."""
-    warnings.warn(
+    warn(
         f"An output with one or more elements was resized since it had shape {list(shape)}, which "
         f"does not match the required output shape {list(wanted)}. This behavior is deprecated, "
         "and in a future PyTorch release outputs will not be resized unless they have zero "
         "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
-        "elements with t.resize_(0).",
-        UserWarning,
-        stacklevel=5,
+        "elements with t.resize_(0)."
     )
 
 

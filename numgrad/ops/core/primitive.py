@@ -100,6 +100,9 @@ class Primitive:
     stand_in : callable, optional
         ``stand_in(place)`` returns numbers for an operand of which no more is known than how it
         lies, if the forward fails for zeros: a trace runs it on these to see how results look.
+    native : numgrad.kernels.matrices.unrolled.Unrolled, optional
+        What compiled code does in the place of the forward, for operands that it is for, with the
+        same bits.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -119,6 +122,7 @@ class Primitive:
     takes_half = True
     samples: tuple[Callable[..., Any], ...] = ()
     lies: DeclaredRule | None = None
+    native: Any = None
 
     def __init__(
         self,
@@ -144,6 +148,7 @@ class Primitive:
         counts: bool = False,
         by_numbers: bool = False,
         stand_in: Callable[[Any], Any] | None = None,
+        native: Any = None,
         listed: bool = True,
     ) -> None:
         self.outputs = tuple(outputs)
@@ -156,7 +161,7 @@ class Primitive:
         self.writes = writes
         self.counts = counts
         self.by_numbers = by_numbers
-        self.stand_in = stand_in
+        self.stand_in, self.native = stand_in, native
         self.samples = tuple(samples)
         self.linear = linear
         self.takes_half = takes_half or view

@@ -74,6 +74,7 @@ _PARAMETERS = {
     "take": "index",
     "index_select": f"{_AT} index",
     **dict.fromkeys(("index_add", "index_copy"), "dim index"),
+    **dict.fromkeys(("scatter_reduce", "index_reduce"), "dim index reduce include_self"),
     **dict.fromkeys(("index_fill_number", "index_fill_tensor"), "dim index"),
     **dict.fromkeys(("index_put", "index_put_accumulate"), "indices"),
     **dict.fromkeys(("masked_fill_number", "masked_fill_tensor", "masked_select"), "mask"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, note_copy, note_given
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import copy_like, laid_out_like
 from numgrad.ops.arguments.factories import Array, finish, require_grad
 from numgrad.ops.arguments.nested import (
@@ -69,9 +69,7 @@ _OPTIONS = (
 def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
     """Return a copy of an array in another dtype, converted as PyTorch does."""
     if array.dtype.kind == "c" and dtype.category in (dtypes.INTEGER, dtypes.FLOATING):
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
-        )
+        warn("Casting complex values to real discards the imaginary part")
         array = array.real
     return laid_out_like(_astype(array, dtype.numpy), array)
 
@@ -131,7 +129,7 @@ def tensor(data: Any, dtype: Any) -> Array:
             [3., 4.]])
     """
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=3)
+        warn(_COPY_ADVICE.format("torch.tensor"))
     return _copy_of(data, dtype)
 
 
@@ -149,7 +147,7 @@ def new_tensor(self: Tensor, data: Any, dtype: Any) -> Array:
     tensor([1., 2.], dtype=torch.float64)
     """
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=3)
+        warn(_COPY_ADVICE.format("tensor.new_tensor"))
     return _copy_of(data, dtype or self.dtype)
 
 
@@ -241,7 +239,7 @@ def asarray(obj: Any, dtype: Any, copy: bool | None, requires_grad: bool | None)
         note_given(obj)
         source = obj if isinstance(obj, Tensor) else wrap(check_array(obj)[...])
         if requires_grad is None and source.requires_grad:
-            warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=3)
+            warn(_INHERITS_REQUIRES_GRAD)
         same = dtype is None or dtype is source.dtype
         if copy is False and not same:
             raise ValueError(
@@ -297,13 +295,11 @@ def from_numpy(array: Array) -> Tensor:
             raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     array = check_array(array)
     if not array.flags.writeable:
-        warnings.warn(
+        warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
             "tensors. This means writing to this tensor will result in undefined behavior. You may "
             "want to copy the array to protect its data or make it writable before converting it "
-            "to a tensor.",
-            UserWarning,
-            stacklevel=2,
+            "to a tensor."
         )
     note_given(array)
     return wrap(array[...])

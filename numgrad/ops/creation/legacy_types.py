@@ -6,12 +6,12 @@ made from the dtypes.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import strided
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.ops.core.registry import public
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.movement.casts import to
@@ -135,10 +135,8 @@ def set_default_tensor_type(t: Any) -> None:
     TypeError
         If it is not one of a real floating point dtype.
     """
-    warnings.warn(
+    warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
-        UserWarning,
-        stacklevel=2,
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     dtypes.set_default_dtype(_dtype_of(t))

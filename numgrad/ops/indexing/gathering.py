@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,7 +11,13 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, fresh, wrap
-from numgrad.kernels.move.indexing import add_indexed, are_inside, put_indexed, take_indexed
+from numgrad.kernels.move.indexing import (
+    add_indexed,
+    are_inside,
+    put_indexed,
+    reduce_indexed,
+    take_indexed,
+)
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.steps import read_array
@@ -25,10 +32,14 @@ from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
+    "corner_of",
+    "fitted",
     "flat_index",
     "gather",
+    "read_scatter",
     "scatter",
     "scatter_add",
+    "scatter_into",
     "spread_along",
     "take",
     "take_along_dim",
@@ -61,27 +72,51 @@ def _gather(array: Array, dim: int, index: Array) -> Array:
     return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
 
 
-def _scatter_into(array: Array, source: Array, dim: int, index: Array, add: bool) -> Array:
+def scatter_into(
+    array: Array,
+    source: Array,
+    dim: int,
+    index: Array,
+    reduce: str | None = None,
+    include_self: bool = True,
+) -> Array:
+    """Return a copy of an array with elements put by position in a dim, or combined there."""
     if not index.size:
         return array.copy()
     grid = _grid(index, dim, array.shape)
     used = source
     if source.ndim:  # what lies behind the index's shape is not read
         used = source[tuple([slice(length) for length in index.shape or (1,)])]
-    run = add_indexed if add else put_indexed
+    run: Any = put_indexed
+    if reduce is not None:
+        run = functools.partial(reduce_indexed, reduce=reduce, include_self=include_self)
     if index.ndim > 32:  # NumPy broadcasts no more index arrays: count in the flattened array
         steps = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
         flat = sum(each * step for each, step in zip(grid, steps, strict=True)).reshape(-1)
         values = np.broadcast_to(used, index.shape).reshape(-1)
-        return run(array.reshape(-1), (flat,), values).reshape(array.shape)
-    return run(with_dims(array), grid, used).reshape(array.shape)
+        found: Array = run(array.reshape(-1), (flat,), values)
+    else:
+        found = run(with_dims(array), grid, used)
+    return found.reshape(array.shape)
 
 
-def _fitted(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+def fitted(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return a gradient with zeros behind it in every dim, up to a shape."""
     if g._array.shape == shape:
         return g
+    if not g._array.ndim or not shape:  # an index and a source of one element
+        return reshape(g, shape)
     result: Tensor = _PAD.apply(g, shape=shape)
+    return result
+
+
+def corner_of(source: Tensor, index: Array) -> Tensor:
+    """Return the part of a source that lies within an index's shape."""
+    if source._array.shape == index.shape:
+        return source
+    if not source._array.ndim or not index.ndim:
+        return reshape(source, index.shape)
+    result: Tensor = _CORNER.apply(source, shape=index.shape)
     return result
 
 
@@ -139,8 +174,8 @@ _GATHER: Primitive = Primitive(
 _GATHER_BACKWARD: Primitive = Primitive(
     "gather_backward",
     "ScatterAddBackward0",
-    lambda array, shape, dim, index: _scatter_into(
-        np.zeros(shape, array.dtype), array, dim, index, True
+    lambda array, shape, dim, index: scatter_into(
+        np.zeros(shape, array.dtype), array, dim, index, "sum"
     ),
     ["input"],
     [lambda g, dim, index: _GATHER.apply(g, dim=dim, index=index)],
@@ -164,13 +199,13 @@ def spread_along(g: Tensor, index: Array, shape: tuple[int, ...], dim: int) -> T
 _SCATTER: Primitive = Primitive(
     "scatter",
     "ScatterBackward0",
-    lambda array, src, dim, index: _scatter_into(array, src, dim, index, False),
+    lambda array, src, dim, index: scatter_into(array, src, dim, index),
     ["input", "src"],
     [
         lambda g, dim, index: _SCATTER_NUMBER.apply(
             g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
         ),
-        lambda g, src_shape, dim, index: _fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
+        lambda g, src_shape, dim, index: fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
     ],
     linear=True,
     samples=[
@@ -185,7 +220,7 @@ _SCATTER: Primitive = Primitive(
 _SCATTER_NUMBER: Primitive = Primitive(
     "scatter_number",
     "ScatterBackward1",
-    lambda array, dim, index, value: _scatter_into(array, value, dim, index, False),
+    lambda array, dim, index, value: scatter_into(array, value, dim, index),
     ["input"],
     [
         lambda g, dim, index: _SCATTER_NUMBER.apply(
@@ -204,11 +239,11 @@ _SCATTER_NUMBER: Primitive = Primitive(
 _SCATTER_ADD: Primitive = Primitive(
     "scatter_add",
     "ScatterAddBackward0",
-    lambda array, src, dim, index: _scatter_into(array, src, dim, index, True),
+    lambda array, src, dim, index: scatter_into(array, src, dim, index, "sum"),
     ["input", "src"],
     [
         lambda g: g,
-        lambda g, src_shape, dim, index: _fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
+        lambda g, src_shape, dim, index: fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
     ],
     linear=True,
     samples=[
@@ -222,16 +257,12 @@ _SCATTER_ADD: Primitive = Primitive(
 )
 
 
-_REDUCTIONS = {"add": silent(np.add.at), "multiply": silent(np.multiply.at)}
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 
+@silent
 def _scatter_reduced(array: Array, src: Array, dim: int, index: Array, reduce: str) -> Array:
-    result = np.array(array, order="C")
-    if index.size:
-        used = src[tuple([slice(length) for length in index.shape or (1,)])] if src.ndim else src
-        grid = _grid(index, dim, array.shape)
-        _REDUCTIONS[reduce](with_dims(result), grid, used)
-    return result
+    return scatter_into(array, src, dim, index, _REDUCTIONS[reduce])
 
 
 # PyTorch has no derivative of these either.
@@ -314,7 +345,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     return result
 
 
-def _read_scatter(
+def read_scatter(
     input: Tensor, dim: Any, index: Tensor, src: Tensor | None, function: str
 ) -> tuple[int, Array]:
     """Return the dim and the positions of a scatter, checked."""
@@ -383,7 +414,7 @@ def scatter(
     >>> ng.zeros(3).scatter(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    at, positions = _read_scatter(input, dim, index, src, "scatter")
+    at, positions = read_scatter(input, dim, index, src, "scatter")
     result: Tensor
     if reduce is not None:
         if reduce not in _REDUCTIONS:
@@ -413,7 +444,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> ng.zeros(3).scatter_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
     tensor([0., 0., 3.])
     """
-    at, positions = _read_scatter(input, dim, index, src, "scatter")
+    at, positions = read_scatter(input, dim, index, src, "scatter")
     result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions, held=(index,))
     return result
 

@@ -21,19 +21,28 @@ from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["index_add", "index_copy", "index_fill", "index_select"]
+__all__ = [
+    "check_selected",
+    "dim_indices",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
+    "read_parts",
+]
 
 Array = np.ndarray[Any, Any]
 
 
-def _dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
+def dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
+    """Return indices that have positions in one dim."""
     return (*(None,) * dim, positions)
 
 
 _INDEX_SELECT: Primitive = Primitive(
     "index_select",
     "IndexSelectBackward0",
-    lambda array, dim, index: take_indexed(with_dims(array), _dim_indices(dim, index)).reshape(
+    lambda array, dim, index: take_indexed(with_dims(array), dim_indices(dim, index)).reshape(
         (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
     ),
     ["input"],
@@ -53,7 +62,7 @@ _INDEX_ADD_TO: Primitive = Primitive(
     "index_add",
     "IndexAddBackward0",
     lambda array, source, dim, index: add_indexed(
-        with_dims(array), _dim_indices(dim, index), with_dims(source)
+        with_dims(array), dim_indices(dim, index), with_dims(source)
     ).reshape(array.shape),
     ["input", "source"],
     [
@@ -76,7 +85,7 @@ _INDEX_COPY: Primitive = Primitive(
     "index_copy",
     "IndexCopyBackward0",
     lambda array, source, dim, index: put_indexed(
-        with_dims(array), _dim_indices(dim, index), with_dims(source)
+        with_dims(array), dim_indices(dim, index), with_dims(source)
     ).reshape(array.shape),
     ["input", "source"],
     [
@@ -100,7 +109,7 @@ _INDEX_COPY: Primitive = Primitive(
 
 
 def _fill(array: Array, value: Array, dim: int, index: Array) -> Array:
-    filled = put_indexed(with_dims(array), _dim_indices(dim, index), value)
+    filled = put_indexed(with_dims(array), dim_indices(dim, index), value)
     return laid_out_like(filled.reshape(array.shape), array)
 
 
@@ -165,7 +174,8 @@ def _own_vector(index: Array) -> Array:
 
 
 @at_run_time
-def _check_selected(positions: Array, size: int) -> Array:
+def check_selected(positions: Array, size: int) -> Array:
+    """Return positions; raise unless all lie from 0 to `size`."""
     if not are_inside(positions, size):
         raise IndexError("index out of range in self")
     return positions
@@ -219,7 +229,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     at, positions = _read_vector(input, dim, index)
-    positions = _check_selected(positions, size=length_of(input, at))
+    positions = check_selected(positions, size=length_of(input, at))
     if not input._array.ndim and positions.size != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)"
@@ -240,8 +250,11 @@ def _check_source(
             f"source.size(dim){behind}"
         )
     shape, given = list(input._array.shape), list(source._array.shape)
-    if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
-        if function == "index_add_":
+    differs = shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]
+    if error is RuntimeError and len(shape) != len(given):
+        differs = True
+    if differs:
+        if error is RuntimeError:
             raise RuntimeError(
                 "source tensor shape must match self tensor shape, excluding the specified "
                 f"dimension. Got self.shape = {shape} source.shape = {given}"
@@ -251,6 +264,29 @@ def _check_source(
             f"slice shape: {shape[:dim] + shape[dim + 1 :]} at dimension {dim} and source slice "
             f"shape: {given[:dim] + given[dim + 1 :]} at dimension {dim}."
         )
+
+
+def read_parts(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, function: str
+) -> tuple[int, Array]:
+    """Return a dim and positions in it for the parts of a source, all checked but for bounds."""
+    if index._array.ndim > 1:
+        raise IndexError(
+            f"{function}(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
+            f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
+        )
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"{function}(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"{function}(): self ({input.dtype.scalar_name}) and source "
+            f"({source.dtype.scalar_name}) must have the same scalar type"
+        )
+    at, positions = _read_vector(input, dim, index)
+    _check_source(input, at, positions, source, function, RuntimeError)
+    return at, positions
 
 
 @declare(
@@ -282,22 +318,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     >>> ng.zeros(3).index_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
     tensor([0., 0., 3.])
     """
-    if index._array.ndim > 1:
-        raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
-            f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
-        )
-    if index._array.dtype not in (np.int64, np.int32):
-        raise RuntimeError(
-            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
-        )
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            f"index_add_(): self ({input.dtype.scalar_name}) and source "
-            f"({source.dtype.scalar_name}) must have the same scalar type"
-        )
-    at, positions = _read_vector(input, dim, index)
-    _check_source(input, at, positions, source, "index_add_", RuntimeError)
+    at, positions = read_parts(input, dim, index, source, "index_add_")
     positions = check_bounds(positions, size=length_of(input, at), dim=at)
     check_fits(alpha, input._array.dtype)
     kind = input._array.dtype.kind

@@ -6,7 +6,6 @@ and bools are collected and become one indexing operation on the last view.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from numgrad.graph.recorder import (
     refuse_shape_of,
 )
 from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.indexing import are_inside
 from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.calls.steps import read_array
@@ -113,7 +113,7 @@ def _read_array(array: Array) -> Any:
 def _mask_of_bytes(array: Any) -> Any:
     """Return the mask that an array of bytes stands for, with PyTorch's warning."""
     if array.ndim:
-        warnings.warn(_BYTE_MASK, UserWarning, stacklevel=2)
+        warn(_BYTE_MASK)
     kind: Any = type(array)
     if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
         return (wrap(array) != 0)._array

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS
@@ -173,19 +173,13 @@ def _reversed(input: Tensor) -> Tensor:
     """
     ndim = input._array.ndim
     if ndim == 0:
-        warnings.warn(
-            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif ndim != 2:
-        warnings.warn(
+        warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=2,
+            "reverse the dimensions of a tensor."
         )
     return _all_reversed(input)
 

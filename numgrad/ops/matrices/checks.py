@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.matrices.failures import LinAlgError
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.casts import expand_to
 
@@ -23,13 +24,6 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-
-
-class LinAlgError(RuntimeError):
-    """A matrix is singular, not positive definite, or an algorithm does not converge."""
-
-
-LinAlgError.__module__ = "numgrad.linalg"
 
 
 def require_matrix(function: str, tensor: Tensor, name: str = "A") -> None:

@@ -12,16 +12,16 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.matrices import factors
+from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.matrices.failures import refuse_failed
 from numgrad.kernels.matrices.triangular import solve_triangular
+from numgrad.kernels.matrices.unrolled import Unrolled
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import (
-    LinAlgError,
     broadcast_batches,
-    element,
     refuse_dtype,
     require_floating,
     require_square,
@@ -52,6 +52,10 @@ Array = np.ndarray[Any, Any]
 _cholesky_ex_type = return_type("linalg_cholesky_ex", "L", "info")
 
 
+_UNROLLED = Unrolled(formulas.cholesky, (2,), integers=(1,), failed=1)
+_UNROLLED_SOLVE = Unrolled(formulas.cholesky_solve, (2, 2))
+
+
 def _adjoint(array: Array) -> Array:
     turned = array.swapaxes(-2, -1)
     return turned.conj() if array.dtype.kind == "c" else turned
@@ -60,13 +64,12 @@ def _adjoint(array: Array) -> Array:
 @silent
 def _factored(array: Array, upper: bool, checked: str | None) -> tuple[Array, Array]:
     """Factor; `checked` is the function that raises where a matrix is not positive definite."""
+    found = _UNROLLED((array,), "FC", {"upper": upper, "checked": checked})
+    if found is not None:
+        return found[0], found[1]
     factor, failed = factors.cholesky(array.swapaxes(-2, -1) if upper else array)
-    if checked is not None and failed.any():
-        where, order = element(failed)
-        raise LinAlgError(
-            f"{checked}: {where}The factorization could not be completed because the input is not "
-            f"positive-definite (the leading minor of order {order} is not positive-definite)."
-        )
+    if checked is not None:
+        refuse_failed(checked, failed)
     return factor.swapaxes(-2, -1) if upper else by_columns(factor), failed
 
 
@@ -89,6 +92,7 @@ _CHOLESKY = Primitive(
     [_rule],
     outputs=("L", "info"),
     stand_in=stand_in,
+    native=_UNROLLED,
     samples=[
         sampled(lambda A: linalg_cholesky(A), (3, 3), of=positive),
         sampled(lambda A: linalg_cholesky_ex(A, upper=True).L, (2, 2, 2), of=positive),
@@ -219,6 +223,9 @@ def _product_rule(gradient: Tensor, factor: Tensor, upper: bool) -> Tensor:
 
 @silent
 def _solved(side: Array, factor: Array, upper: bool) -> Array:
+    found = _UNROLLED_SOLVE((side, factor), "F", {"upper": upper})
+    if found is not None:
+        return found[0]
     lower = _adjoint(factor) if upper else factor
     half = solve_triangular(lower, side, True, False)
     return by_columns(solve_triangular(_adjoint(lower), half, False, False))
@@ -240,6 +247,7 @@ _CHOLESKY_SOLVE = Primitive(
     ["input", "L"],
     [lambda g, L, upper: _solve(g, L, upper), _rule_of_factor],
     stand_in=stand_in,
+    native=_UNROLLED_SOLVE,
     samples=[
         sampled("cholesky_solve", (3, 2), (3, 3), upper=False),
         sampled("cholesky_solve", (2, 2, 1), (2, 2, 2), upper=True),
@@ -296,11 +304,7 @@ def _inverted(factor: Array, upper: bool) -> Array:
     diagonal = np.diagonal(lower, axis1=-2, axis2=-1) == 0
     if diagonal.any():
         at = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0)
-        where, order = element(at)
-        raise LinAlgError(
-            f"cholesky_inverse: {where}The diagonal element {order} is zero, the inversion could "
-            "not be completed because the input matrix is singular."
-        )
+        refuse_failed("cholesky_inverse", at)
     half = solve_triangular(lower, identities(lower), True, False)
     return by_columns(np.matmul(_adjoint(half), half))
 

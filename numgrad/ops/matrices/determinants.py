@@ -13,8 +13,9 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import SMALL_MATRIX
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.matrices import factors
+from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.matrices.unrolled import Unrolled
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype, require_floating, require_square
@@ -46,8 +47,16 @@ def _is_odd(pivots: Array) -> Array:
     return odd
 
 
+_UNROLLED = Unrolled(formulas.determinant, (2,))
+_UNROLLED_SIZES = Unrolled(formulas.sign_and_size, (2,), integers=(3,))
+_UNROLLED_COFACTORS = Unrolled(formulas.cofactors, (2,), fewest=1)
+
+
 @silent
 def _determinant(array: Array) -> Array:
+    found = _UNROLLED((array,), "C", {})
+    if found is not None:
+        return found[0]
     if array.shape[-1] > SMALL_MATRIX:
         return np.asarray(np.linalg.det(array))
     table, pivots, _ = factors.lu(array)
@@ -69,8 +78,12 @@ def _cofactors_by_values(matrix: Array) -> Array:
 def _cofactors(array: Array) -> Array:
     """Return the derivatives of determinants for every element.
 
-    They are det A^-T. Where that would lose half the digits, singular values tell them.
+    They are det A^-T. Where that would lose half the digits, singular values tell them; those of
+    small matrices are minors.
     """
+    found = _UNROLLED_COFACTORS((array,), "F", {})
+    if found is not None:
+        return found[0]
     try:
         inverse = np.linalg.inv(array)
     except np.linalg.LinAlgError:  # one of them is singular
@@ -108,6 +121,7 @@ _COFACTORS = Primitive(
     ["A"],
     [_rule_of_cofactors],
     stand_in=stand_in,
+    native=_UNROLLED_COFACTORS,
     samples=[sampled(lambda A: cofactors_of(A), size) for size in ((3, 3), (2, 2, 2))],
 )
 _DET = Primitive(
@@ -117,6 +131,7 @@ _DET = Primitive(
     ["A"],
     [lambda g, A: scaled(conj(cofactors_of(A)), g)],
     stand_in=stand_in,
+    native=_UNROLLED,
     samples=[
         sampled(lambda A: linalg_det(A), (3, 3)),
         sampled(lambda A: det(A), (2, 2, 2)),
@@ -170,8 +185,13 @@ def det(input: Tensor) -> Tensor:
 
 @silent
 def _sign_and_size(array: Array) -> tuple[Array, ...]:
+    found = _UNROLLED_SIZES((array,), "CCCC", {})
+    if found is not None:
+        return tuple(found)
     table, pivots, _ = factors.lu(array)
     diagonal = np.diagonal(table, axis1=-2, axis2=-1)
+    if array.dtype.kind == "f":
+        return (*factors.sign_and_size(diagonal, pivots), table, pivots)
     size = np.abs(diagonal)
     sign = np.where(size > 0, diagonal / np.where(size > 0, size, 1), 0)
     sign = sign.prod(-1, dtype=array.dtype)
@@ -204,6 +224,7 @@ _SLOGDET = Primitive(
     [_rule_of_size],
     outputs=("sign", "logabsdet", "LU", "pivots"),
     stand_in=stand_in,
+    native=_UNROLLED_SIZES,
     samples=[
         sampled(lambda A: tuple(linalg_slogdet(A)), (3, 3)),
         sampled(lambda A: tuple(slogdet(A)), (2, 2, 2)),

@@ -15,11 +15,13 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.matrices import factors
+from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.matrices.failures import refuse_failed
+from numgrad.kernels.matrices.unrolled import Unrolled
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
-from numgrad.ops.matrices.checks import element, refuse_dtype
+from numgrad.ops.matrices.checks import refuse_dtype
 from numgrad.ops.matrices.parts import adjoint_of, matmul, sampled, stand_in
 from numgrad.ops.matrices.triangular import solve_with_triangle
 from numgrad.ops.movement.diagonals import tril, triu
@@ -132,17 +134,18 @@ def split_table(table: Tensor) -> tuple[Tensor, Tensor]:
 # --- the table of both ---------------------------------------------------------------------------
 
 
+_UNROLLED = Unrolled(formulas.lu_factor, (2,), integers=(1, 2), failed=2)
+
+
 @silent
 def _factored(array: Array, pivot: bool, checked: str | None) -> tuple[Array, Array, Array]:
     """Factor; `checked` is the function that raises where a pivot is 0."""
+    found = _UNROLLED((array,), "FCC", {"pivot": pivot, "checked": checked})
+    if found is not None:
+        return found[0], found[1], found[2]
     table, pivots, failed = factors.lu(array)
-    if checked is not None and failed.any():
-        where, order = element(failed)
-        raise RuntimeError(
-            f"{checked}: {where}U[{order},{order}] is zero and using it on lu_solve would result "
-            "in a division by zero. If you still want to perform the factorization, consider "
-            "calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
-        )
+    if checked is not None:
+        refuse_failed(checked, failed)
     return by_columns(table), pivots, failed
 
 
@@ -168,6 +171,7 @@ _FACTOR = Primitive(
     [_rule_of_table],
     outputs=("LU", "pivots", "info"),
     stand_in=stand_in,
+    native=_UNROLLED,
     samples=[
         sampled(lambda A: linalg_lu_factor(A).LU, (3, 3)),
         sampled(lambda A: linalg_lu_factor_ex(A).LU, (2, 3, 2)),

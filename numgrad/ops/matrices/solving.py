@@ -13,15 +13,15 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import SMALL_MATRIX
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.matrices import factors
+from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.matrices.failures import refuse_failed
 from numgrad.kernels.matrices.triangular import solve_triangular
+from numgrad.kernels.matrices.unrolled import Unrolled
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import (
-    LinAlgError,
     broadcast_batches,
-    element,
     require_floating,
     require_square,
 )
@@ -48,6 +48,11 @@ _solve_ex_type = return_type("linalg_solve_ex", "result", "info")
 _inv_ex_type = return_type("linalg_inv_ex", "inverse", "info")
 
 
+_UNROLLED = Unrolled(formulas.solve, (2, 2), integers=(2, 3), failed=3)
+_UNROLLED_FACTORED = Unrolled(formulas.solve_factored, (2, 2, 2, 1))
+_UNROLLED_INVERSE = Unrolled(formulas.inverse, (2,), integers=(1,), failed=1)
+
+
 # --- systems -------------------------------------------------------------------------------------
 
 
@@ -66,14 +71,16 @@ def _solved(
     array: Array, side: Array, left: bool, vector: bool, checked: str | None
 ) -> tuple[Array, ...]:
     """Solve, of vectors or matrices; `checked` is the function that raises for singular ones."""
+    parameters = {"left": left, "vector": vector, "checked": checked}
+    found = _UNROLLED((array, side), "FCCC" if left and not vector else "CCCC", parameters)
+    if found is not None:
+        result, *rest = found
+        return (by_columns(result) if vector and result.ndim > 1 else result, *rest)
     if not left:  # XA = B is A^T X^T = B^T
         array, side = array.swapaxes(-2, -1), side.swapaxes(-2, -1)
     table, pivots, failed = factors.lu(array)
-    if checked is not None and failed.any():
-        where, _ = element(failed)
-        raise LinAlgError(
-            f"{checked}: {where}The solver failed because the input matrix is singular."
-        )
+    if checked is not None:
+        refuse_failed(checked, failed)
     if vector:
         result = factored_solution(table, pivots, side[..., None], False)[..., 0]
         result = by_columns(result) if result.ndim > 1 else result  # as PyTorch's lie
@@ -84,6 +91,9 @@ def _solved(
 
 @silent
 def _solved_again(array: Array, side: Array, table: Array, pivots: Array, adjoint: bool) -> Array:
+    found = _UNROLLED_FACTORED((array, side, table, pivots), "F", {"adjoint": adjoint})
+    if found is not None:
+        return found[0]
     return by_columns(factored_solution(table, pivots, side, adjoint))
 
 
@@ -122,6 +132,7 @@ _FACTORED = Primitive(
         None,
     ],
     stand_in=stand_in,
+    native=_UNROLLED_FACTORED,
     samples=[
         sampled(_of_factors, (3, 3), (3, 2), adjoint=False),
         sampled(_of_factors, (2, 2, 2), (2, 2, 1), adjoint=True),
@@ -168,6 +179,7 @@ _SOLVE = Primitive(
     [_matrix_rule, _side_rule],
     outputs=("result", "LU", "pivots", "info"),
     stand_in=stand_in,
+    native=_UNROLLED,
     samples=[
         sampled(lambda A, B: linalg_solve(A, B), (3, 3), (3, 2)),
         sampled(lambda A, B: linalg_solve_ex(A, B, left=False).result, (2, 2), (2, 1, 2)),
@@ -268,6 +280,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any
 
 @silent
 def _inverted(array: Array, checked: str | None) -> tuple[Array, Array]:
+    found = _UNROLLED_INVERSE((array,), "FC", {"checked": checked})
+    if found is not None:
+        return found[0], found[1]
     failed = np.zeros(array.shape[:-2], np.int32)
     if array.shape[-1] > SMALL_MATRIX:
         try:
@@ -275,12 +290,8 @@ def _inverted(array: Array, checked: str | None) -> tuple[Array, Array]:
         except np.linalg.LinAlgError:  # one of them; which one, and where, is told below
             pass
     table, pivots, failed = factors.lu(array)
-    if checked is not None and failed.any():
-        where, order = element(failed)
-        raise LinAlgError(
-            f"{checked}: {where}The diagonal element {order} is zero, the inversion could not be "
-            "completed because the input matrix is singular."
-        )
+    if checked is not None:
+        refuse_failed(checked, failed)
     result = by_columns(factored_solution(table, pivots, identities(array), False))
     return result, failed
 
@@ -300,6 +311,7 @@ _INVERSE = Primitive(
     [_inverse_rule],
     outputs=("inverse", "info"),
     stand_in=stand_in,
+    native=_UNROLLED_INVERSE,
     samples=[
         sampled(lambda A: linalg_inv(A), (3, 3)),
         sampled(lambda A: linalg_inv_ex(A).inverse, (2, 2, 2)),

@@ -12,8 +12,9 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.matrices import triangular
+from numgrad.kernels.matrices import formulas, triangular
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.matrices.unrolled import Unrolled
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import broadcast_batches, refuse_dtype, require_square
@@ -28,8 +29,15 @@ Array = np.ndarray[Any, Any]
 _triangular_solve_type = return_type("triangular_solve", "solution", "cloned_coefficient")
 
 
+_UNROLLED = Unrolled(formulas.solve_triangular, (2, 2))
+
+
 @silent
 def _forward(array: Array, side: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
+    parameters = {"upper": upper, "left": left, "unitriangular": unitriangular}
+    found = _UNROLLED((array, side), "F", parameters)
+    if found is not None:
+        return found[0]
     if left:
         return by_columns(triangular.solve_triangular(array, side, not upper, unitriangular))
     # XA = B is A^T X^T = B^T
@@ -60,6 +68,7 @@ _SOLVE = Primitive(
     ["A", "B"],
     [_rule_of_matrix, _rule_of_side],
     stand_in=stand_in,
+    native=_UNROLLED,
     samples=[
         sampled(lambda A, B: linalg_solve_triangular(A, B, upper=False), (3, 3), (3, 2)),
         sampled(

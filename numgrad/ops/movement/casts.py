@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.graph.upward import upward
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
@@ -469,9 +469,7 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     if input._array.dtype == target and not copy:
         return input
     if input._array.dtype.kind == "c" and target.kind not in "cb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
-        )
+        warn("Casting complex values to real discards the imaginary part")
     result: Tensor = _TO_COPY.apply(input, dtype=target)
     return result
 

@@ -10,7 +10,7 @@ from numgrad.base.dtypes import int64
 from numgrad.codegen.compile.compile import kernel
 from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.creation.creation import zeros
 from numgrad.ops.creation.ranges import arange

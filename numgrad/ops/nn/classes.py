@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time

@@ -6,7 +6,7 @@ import math
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.creation.creation import empty
 from numgrad.ops.signatures.declared import declare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.creation.creation import empty_like, zeros_like
 from numgrad.ops.pointwise.arithmetic import add, neg, sub
 from numgrad.ops.pointwise.division import div

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.reduction.reductions import mean
 from numgrad.ops.reduction.reductions import sum as sum_
 

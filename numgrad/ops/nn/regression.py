@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.movement.unit_dims import broadcast_tensors, unsqueeze

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.pointwise.arithmetic import neg
 from numgrad.ops.reduction.softmax import log_softmax as log_softmax_along
 from numgrad.ops.reduction.softmax import softmax as softmax_along

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
+from numgrad.graph.warned import warn
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import binary, elementwise
@@ -88,11 +88,9 @@ def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
                     "where expected condition to be a boolean tensor, but got a tensor with dtype "
                     f"{condition.dtype.scalar_name}"
                 )
-            warnings.warn(
+            warn(
                 "where received a uint8 condition tensor. This behavior is deprecated and will be "
-                "removed in a future version of PyTorch. Use a boolean condition instead.",
-                UserWarning,
-                stacklevel=2,
+                "removed in a future version of PyTorch. Use a boolean condition instead."
             )
             condition = condition != 0
         if out is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare

@@ -11,8 +11,8 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.warned import warn
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype, require_grad
-from numgrad.ops.arguments.warned import warn
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["empty_permuted", "from_file", "frombuffer", "range"]

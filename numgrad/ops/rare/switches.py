@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.base.device import device as Device
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures.kinds import check_device, type_name
 

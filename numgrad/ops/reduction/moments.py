@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.kernels.reduce import moments as kernels
 from numgrad.ops.arguments.factories import checked_number
 from numgrad.ops.arguments.reductions import reduced_dims
@@ -150,11 +150,9 @@ def _call(
     count = math.prod([array.shape[i] for i in dims]) if array.size else 0
     if count <= correction:
         forget_steps()
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=4,
+            "reduction factor (input numel divided by output numel)."
         )
     parameters: dict[str, Any] = {
         "dims": dims,

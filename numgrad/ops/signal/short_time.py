@@ -5,7 +5,7 @@ from __future__ import annotations
 from numgrad.base.dtypes import of_numpy
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.warned import warn
+from numgrad.graph.warned import warn
 from numgrad.ops.creation.creation import ones
 from numgrad.ops.fourier.primitives import complex_to_complex, complex_to_real, real_to_complex
 from numgrad.ops.linalg.permuting import transpose

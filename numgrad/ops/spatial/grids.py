@@ -7,7 +7,6 @@ around a position, each times a weight; positions have derivatives where the wei
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.graph.warned import warn
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.movement.casts import cast, expand_to
@@ -115,11 +115,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None) 
 
 
 def _warn_of_corners(name: str) -> None:
-    warnings.warn(
+    warn(
         f"Default {name} behavior has changed to align_corners=False since 1.3.0. Please specify "
         f"align_corners=True if the old behavior is desired. See the documentation of {name} for "
-        "details.",
-        stacklevel=4,
+        "details."
     )
 
 

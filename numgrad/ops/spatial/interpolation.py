@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import as_number, is_number
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS, adaptive_mean
@@ -218,8 +218,7 @@ def upsample(
 
     The gradient is that of `interpolate`.
 
-    >>> import warnings
-    >>> import numgrad as ng
+    >>>     >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample(ng.ones(1, 1, 2), 3)
@@ -240,8 +239,7 @@ def upsample_nearest(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
 
     The gradient is that of `interpolate`.
 
-    >>> import warnings
-    >>> import numgrad as ng
+    >>>     >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample_nearest(ng.ones(1, 1, 2), 3)
@@ -262,8 +260,7 @@ def upsample_bilinear(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
 
     The gradient is that of `interpolate`.
 
-    >>> import warnings
-    >>> import numgrad as ng
+    >>>     >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample_bilinear(ng.ones(1, 1, 2, 2), (1, 3))
@@ -275,5 +272,4 @@ def upsample_bilinear(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
 
 
 def _warn(name: str, other: str) -> None:
-    message = f"`nn.functional.{name}` is deprecated. Use `nn.functional.{other}` instead."
-    warnings.warn(message, stacklevel=4)
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{other}` instead.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.ops.linalg.products import mm
 from numgrad.ops.movement.complex_views import imag, real
 from numgrad.ops.movement.diagonals import diag
@@ -65,10 +65,9 @@ def _check_sum(total: Array) -> None:
 
 def _warn_of_freedom(freedom: Array) -> None:
     if (freedom <= 0).any():
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "number of observations.",
-            stacklevel=5,
+            "number of observations."
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.reduce import reductions
+from numgrad.kernels.spatial.distances import pair_distances, row_distances
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
@@ -29,31 +30,6 @@ Array = np.ndarray[Any, Any]
 
 
 # --- between rows --------------------------------------------------------------------------------
-
-
-def _lengths(vectors: Array, p: float) -> Array:
-    """Return the p-norms along the last dim."""
-    found: Any
-    if p == 2:
-        found = np.sqrt((vectors * vectors).sum(-1))
-    elif p == 0:
-        found = (vectors != 0).sum(-1)
-    elif p == 1:
-        found = np.abs(vectors).sum(-1)
-    elif math.isinf(p):
-        found = np.abs(vectors).max(-1, initial=0)
-    else:
-        found = (np.abs(vectors) ** p).sum(-1) ** (1 / p)
-    return np.asarray(found, vectors.dtype)
-
-
-@silent
-def _distances(x1: Array, x2: Array, p: float) -> Array:
-    """Return the distances of rows, those of one row of `x1` after the other."""
-    found = np.empty((*x1.shape[:-1], x2.shape[-2]), x1.dtype)
-    for row in range(x1.shape[-2]):
-        found[..., row, :] = _lengths(x1[..., row, None, :] - x2, p)
-    return found
 
 
 def _share(g: Tensor, y: Tensor, vectors: Tensor, p: float) -> Tensor:
@@ -92,7 +68,7 @@ def _cdist_rule(g: Tensor, y: Tensor, x1: Tensor, x2: Tensor, p: float, which: i
 _CDIST = Primitive(
     "cdist",
     "CdistBackward0",
-    _distances,
+    row_distances,
     ["x1", "x2"],
     [
         lambda g, y, x1, x2, p: _cdist_rule(g, y, x1, x2, p, 0),
@@ -110,12 +86,6 @@ def _pairs(count: int) -> tuple[Array, Array]:
     return np.triu_indices(count, 1)
 
 
-@silent
-def _pair_distances(rows: Array, p: float) -> Array:
-    first, second = _pairs(rows.shape[-2])
-    return _lengths(rows[..., first, :] - rows[..., second, :], p)
-
-
 def _pdist_rule(g: Tensor, y: Tensor, input: Tensor, p: float) -> Tensor:
     if not p:
         return _nothing(input)
@@ -130,7 +100,7 @@ def _pdist_rule(g: Tensor, y: Tensor, input: Tensor, p: float) -> Tensor:
 _PDIST = Primitive(
     "pdist",
     "PdistBackward0",
-    _pair_distances,
+    pair_distances,
     ["input"],
     [_pdist_rule],
     samples=[sample("pdist", (4, 3), distinct=True, p=p) for p in (1.0, 2.0, 3.0)],

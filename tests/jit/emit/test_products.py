@@ -19,7 +19,7 @@ def multiply(
 ) -> None:
     """Write the product of matrices in the memory of two arrays to a third."""
     function = product("product", (strides_a, strides_b), size, out.dtype)
-    compile_functions([function])(a, at_a, b, at_b, out)
+    compile_functions([function])(a, at_a, b, at_b, out, 0)
 
 
 def laid_out(shape: tuple[int, int], layout: str, dtype: Any, random: Any) -> tuple[Any, Any, int]:

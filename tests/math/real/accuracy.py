@@ -36,12 +36,30 @@ def make_loop(function: Any, count: int) -> Any:
 
         return loop
 
-    @njit(error_model="numpy")
-    def loop_of_two(x, y, out):
-        for i in range(out.size):
-            out[i] = function(x[i], y[i])
+    if count == 2:
 
-    return loop_of_two
+        @njit(error_model="numpy")
+        def loop_of_two(x, y, out):
+            for i in range(out.size):
+                out[i] = function(x[i], y[i])
+
+        return loop_of_two
+
+    if count == 3:
+
+        @njit(error_model="numpy")
+        def loop_of_three(x, y, z, out):
+            for i in range(out.size):
+                out[i] = function(x[i], y[i], z[i])
+
+        return loop_of_three
+
+    @njit(error_model="numpy")
+    def loop_of_five(x, y, z, v, w, out):
+        for i in range(out.size):
+            out[i] = function(x[i], y[i], z[i], v[i], w[i])
+
+    return loop_of_five
 
 
 _loops: dict[Any, Any] = {}

@@ -112,6 +112,8 @@ def test_special_values_of_zeta():
     assert_values(scalar.zeta, np.float64, [*table, (2, NAN, NAN)])
     # Beyond the integers of 64 bits, too.
     assert_values(scalar.zeta, np.float64, [(2, -INF, INF), (3, -1e30, INF)])
+    # The sum ends where its terms are 0, too.
+    assert_values(scalar.zeta, np.float64, [(INF, 2, NAN), (1e37, 2, 0), (1e300, 1, 1)])
 
 
 def test_mvlgamma_is_a_sum_of_lgamma():

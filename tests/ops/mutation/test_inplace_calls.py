@@ -283,6 +283,8 @@ SHAPED = {
     "addbmm_": "x[None, :, :1], x[None, :1]",
     "scatter_": "0, ng.zeros(1, 4, dtype=ng.int64), x",
     "scatter_add_": "0, ng.zeros(1, 4, dtype=ng.int64), x",
+    "scatter_reduce_": "0, ng.zeros(1, 4, dtype=ng.int64), x, 'mean'",
+    "index_reduce_": "1, ng.tensor([1]), x[:, :1], 'mean'",
     "index_add_": "1, ng.tensor([1]), x[:, :1]",
     "index_copy_": "1, ng.tensor([1]), x[:, :1]",
     "index_fill_": "1, ng.tensor([1]), 0.5",

@@ -19,6 +19,9 @@ NODES = {
     "torch.special.xlog1py(p, v)": ("SpecialXlog1PyBackward0", "other self"),
     "torch.special.xlog1py(2.0, v)": ("SpecialXlog1PyBackward1", "other self"),
     "torch.special.xlog1py(p, 2.0)": ("SpecialXlog1PyBackward2", "other self"),
+    "torch.special.zeta(p.detach() + 1, p)": ("SpecialZetaBackward0", "other self"),
+    "torch.special.zeta(2.0, p)": ("SpecialZetaBackward1", "other self"),
+    "torch.special.zeta(p + 1, 2.0)": ("SpecialZetaBackward2", ""),
 }
 DISPATCH = {
     "igamma": lambda x, y: ng.igamma(x, y),
@@ -35,15 +38,21 @@ DISPATCH = {
     "special.softmax": lambda x, y: ng.special.softmax(x, 1),
     "special.xlog1py": lambda x, y: ng.special.xlog1py(x, y),
     "special.xlogy": lambda x, y: ng.special.xlogy(x, y),
+    "special.betainc": lambda x, y: ng.special.betainc(x * x, 2.0, y.sigmoid()),
+    "special.zeta": lambda x, y: ng.special.zeta(x * x + 2, y * y + 1) + ng.special.zeta(2.5, y),
     "special.expit": lambda x, y: ng.special.expit(x),
 }
-NOT_PYTORCHS = {"beta", "betaln"}
+NOT_PYTORCHS = {"beta", "betaln", "betainc"}
 TORCH = {
     "beta": lambda m, a, b: m.special.beta(a, b),
     "betaln": lambda m, a, b: m.special.betaln(a, b),
     # PyTorch has no derivative for the first argument.
     "igamma": lambda m, a, b: m.igamma(a.detach(), b),
     "igammac": lambda m, a, b: m.igammac(a.detach(), b),
+    "zeta": lambda m, a, b: m.special.zeta(a.detach(), b),
+    "zeta_of_number": lambda m, b, a: m.special.zeta(a, b),
+    "zeta_by_number": lambda m, a, b: m.special.zeta(a.detach(), b),
+    "betainc": lambda m, a, b, x: m.special.betainc(a, b, x),
     "polygamma": lambda m, a, n: m.polygamma(int(n), a),
     "entr": lambda m, a: m.special.entr(a),
     "xlog1py": lambda m, a, b: m.special.xlog1py(a, b),
@@ -56,6 +65,7 @@ _SCALED_K = ["scaled_modified_bessel_k0", "scaled_modified_bessel_k1"]
 _WAVES = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"]
 _UNDERIVED = ["modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0"]
 _UNDERIVED += ["modified_bessel_k1", *_SCALED_K, *_WAVES, "spherical_bessel_j0"]
+_UNDERIVED += ["airy_ai"]
 _UNARY = [*_NORMAL, "i0", "i0e", "i1", "i1e", *_UNDERIVED]
 _POLYNOMIALS = [
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
@@ -80,11 +90,12 @@ DISPATCH |= {
 }
 TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in _UNARY}
 TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
-OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS}
+OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS, "zeta_by_number"}
 OWN_NODES = {"ndtr"}
 # Nodes that PyTorch has not, for it has no such function, or none that is one operation.
-PARTS = {"BetaBackward0", "BetalnBackward0"} | {
-    f"Special{name.title().replace('_', '')}Backward0" for name in OWN_DERIVATIVES | OWN_NODES
+PARTS = {"BetaBackward0", "BetalnBackward0", "SpecialBetaincBackward0"} | {
+    f"Special{name.title().replace('_', '')}Backward0"
+    for name in {*_UNDERIVED, *_POLYNOMIALS} | OWN_NODES
 }
 LESS_ACCURATE = {
     **dict.fromkeys(("igamma", "igammac"), (2e-6, 1e-9)),  # of 30 and 30 PyTorch has nine digits
@@ -106,9 +117,12 @@ UNDECIDED = {
 LOST_SECOND_DERIVATIVES = {
     "lgamma": "PyTorch's derivative of digamma has ten digits, and is finite at poles",
     "mvlgamma": "a sum of these",
-    **dict.fromkeys(("igamma", "igammac"), "of the first argument PyTorch has none"),
+    **dict.fromkeys(
+        ("igamma", "igammac", "zeta", "zeta_by_number"), "of the first argument PyTorch has none"
+    ),
 }
 NOT_KEPT = {"SpecialLogNdtrBackward0": "result"}
+KEPT_TOO = {"SpecialZetaBackward2": "other self"}  # PyTorch has no derivative for it
 DIFFER = {
     ("ndtr", "value"): (lambda x: x < 0, "PyTorch adds erf to 1"),
     ("ndtr", "gradient"): (lambda x: abs(x) > 2, "PyTorch rounds x/sqrt(2) before it is squared"),
@@ -137,7 +151,16 @@ _TEN_DIGITS = "PyTorch's derivative of digamma has ten digits, and none at negat
 _POLES = "PyTorch adds up terms on either side of a pole"
 _TAILS = "PyTorch's is computed in the type of its arguments, and off in the tails"
 # Where arguments are special (0, inf, nan, negative) results are PyTorch's.
+_NO_TERMS = "PyTorch divides 0 by 0 where all terms are 0"
 DIFFER |= {
+    ("zeta", "value"): (lambda s, q: (s > 1e30) & (q > 1), _NO_TERMS),
+    ("zeta", "gradient"): (lambda s, q: (s > 1e10) | (q == 0) | (q < 0), "and of poles none"),
+    ("zeta_of_number", "gradient"): (lambda q, s: q <= 0, "at poles it is that of terms beside"),
+    ("zeta_by_number", "value"): (lambda s, q: s > 1e30, _NO_TERMS),
+    ("airy_ai", "value"): (
+        lambda x: ((x < 2.1) | (x > 103)) & np.isfinite(x),
+        "PyTorch's errors are up to 1e-8, and it has nan and nonsense far out",
+    ),
     ("lgamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
     ("lgamma", "gradient"): (lambda x: x < 2.5, _NEAR_ZEROS),
     ("digamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
@@ -161,10 +184,11 @@ ARGUMENTS = {
     "polygamma": "@(2, x)",
     "polygamma_": "2",
 }
-HALF_ROUNDED = {"beta", "betaln", "igamma", "igammac", "mvlgamma"}
+HALF_ROUNDED = {"beta", "betainc", "betaln", "igamma", "igammac", "mvlgamma"}
 DIFFERENT_GRADIENTS = {
     "torch.mvlgamma(x, 2)": "PyTorch's is the sum of a new dim, and lies row by row",
 }
 DIFFERENT = {**DIFFERENT_GRADIENTS, "torch.mvlgamma(x, 2, out=torch.empty(0))": "as above"}
 # Scalar functions with loops, of few digits to lose: numbers of float32 are computed in float64.
 IN_DOUBLE = {"beta", "betaln", "digamma", "igamma", "igammac", "mvlgamma", "polygamma"}
+IN_DOUBLE |= {"airy_ai", "betainc", "zeta", "zeta_of_number", "zeta_by_number"}

@@ -10,9 +10,13 @@ from numgrad.graph.frames import is_of_package
 __all__ = ["warn"]
 
 
+def _is_ours(file: str) -> bool:
+    return is_of_package(file) or file.startswith("<numgrad ")  # that is generated
+
+
 def warn(message: str, category: type[Warning] = UserWarning, more: int = 0) -> None:
     """Warn at the line that called the public function, or `more` frames above it."""
     level, frame = 1, sys._getframe(1)
-    while is_of_package(frame.f_code.co_filename) and frame.f_back is not None:
+    while _is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1 + more)
