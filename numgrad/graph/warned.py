@@ -6,6 +6,7 @@ import sys
 import warnings
 
 from numgrad.graph.frames import is_of_package
+from numgrad.graph.modes import modes
 
 __all__ = ["warn"]
 
@@ -15,7 +16,12 @@ def _is_ours(file: str) -> bool:
 
 
 def warn(message: str, category: type[Warning] = UserWarning, more: int = 0) -> None:
-    """Warn at the line that called the public function, or `more` frames above it."""
+    """Warn at the line that called the public function, or `more` frames above it.
+
+    A call that is warned of is not remembered: the next one like it is to warn, too.
+    """
+    if modes.steps is not None:
+        modes.steps.failed = True
     level, frame = 1, sys._getframe(1)
     while _is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back

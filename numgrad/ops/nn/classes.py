@@ -322,6 +322,7 @@ def _inside_unit(values: Any, name: str) -> Any:
     f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def binary_cross_entropy(
     input: Tensor,
@@ -392,6 +393,7 @@ def logit_losses(
     "Tensor? pos_weight=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -444,6 +446,7 @@ def divergences(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     f"kl_div(Tensor input, Tensor target, {OLD}, bool log_target=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def kl_div(
     input: Tensor,

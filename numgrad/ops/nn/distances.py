@@ -19,6 +19,7 @@ __all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
 @declare(
     "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-6, bool keepdim=False)",
     method=False,
+    dispatched=True,
 )
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Tensor:
     """Return the norms of x1 - x2 + eps along the last dim.

@@ -32,7 +32,12 @@ __all__ = [
 ]
 
 
-@declare("linear(Tensor input, Tensor weight, Tensor? bias=None)", function=False, method=False)
+@declare(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Return ``input @ weight.T + bias``.
 
@@ -63,6 +68,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 @declare(
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)",
     method=False,
+    dispatched=True,
 )
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Return the sums of x1[i] weight[k, i, j] x2[j], for each k, plus the bias.

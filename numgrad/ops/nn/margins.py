@@ -39,6 +39,7 @@ __all__ = [
     f"hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def hinge_embedding_loss(
     input: Tensor,
@@ -66,6 +67,7 @@ def hinge_embedding_loss(
     f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def margin_ranking_loss(
     input1: Tensor,
@@ -99,7 +101,12 @@ def margin_ranking_loss(
     return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
-@declare(f"soft_margin_loss(Tensor input, Tensor target, {OLD})", function=False, method=False)
+@declare(
+    f"soft_margin_loss(Tensor input, Tensor target, {OLD})",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -123,6 +130,7 @@ def soft_margin_loss(
     f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def cosine_embedding_loss(
     input1: Tensor,
@@ -204,6 +212,7 @@ def _check_margin(margin: float) -> None:
     f"float p=2.0, float eps=1e-6, bool swap=False, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def triplet_margin_loss(
     anchor: Tensor,
@@ -438,6 +447,7 @@ def multilabel_margin_loss(
     f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {OLD})",
     function=False,
     method=False,
+    dispatched=True,
 )
 def multilabel_soft_margin_loss(
     input: Tensor,

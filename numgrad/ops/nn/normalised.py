@@ -87,6 +87,7 @@ def of_last_dims(
     "float eps=1e-5)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def layer_norm(
     input: Tensor,
@@ -136,6 +137,7 @@ def over_root_of_squares(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def rms_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None
@@ -320,6 +322,7 @@ def of_groups(
     "float eps=1e-5)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float

@@ -61,6 +61,7 @@ def _weighted(
     f"mse_loss(Tensor input, Tensor target, {OLD}, Tensor? weight=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def mse_loss(
     input: Tensor,
@@ -102,6 +103,7 @@ def mse_loss(
     f"l1_loss(Tensor input, Tensor target, {OLD}, Tensor? weight=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def l1_loss(
     input: Tensor,
@@ -133,6 +135,7 @@ def l1_loss(
     f"smooth_l1_loss(Tensor input, Tensor target, {OLD}, float beta=1.0)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def smooth_l1_loss(
     input: Tensor,
@@ -178,6 +181,7 @@ def smooth_l1_loss(
     "Tensor? weight=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str, delta: float, weight: Tensor | None
@@ -280,6 +284,7 @@ def gaussian_nll_loss(
     "bool? size_average=None, float eps=1e-8, bool? reduce=None, str reduction='mean')",
     function=False,
     method=False,
+    dispatched=True,
 )
 def poisson_nll_loss(
     input: Tensor,

@@ -64,15 +64,6 @@ def _cosines(places: Array, *weights: float) -> Array:
 def bartlett_window(window_length: int, periodic: bool | None, dtype: Any) -> Array:
     """Return Bartlett's window, a triangle: ``1 - |2 x - 1|`` for x from 0 to 1.
 
-    Parameters
-    ----------
-    window_length
-        How many numbers there are.
-    periodic
-        Whether it goes on in the next period (the default) or ends as it began.
-    dtype
-        A real floating point one; the default dtype unless given.
-
     Raises
     ------
     RuntimeError
@@ -95,15 +86,6 @@ def bartlett_window(window_length: int, periodic: bool | None, dtype: Any) -> Ar
 )
 def blackman_window(window_length: int, periodic: bool | None, dtype: Any) -> Array:
     """Return Blackman's window: ``0.42 - 0.5 cos(2 pi x) + 0.08 cos(4 pi x)`` for x from 0 to 1.
-
-    Parameters
-    ----------
-    window_length
-        How many numbers there are.
-    periodic
-        Whether it goes on in the next period (the default) or ends as it began.
-    dtype
-        A real floating point one; the default dtype unless given.
 
     Raises
     ------
@@ -138,14 +120,8 @@ def hamming_window(
 
     Parameters
     ----------
-    window_length
-        How many numbers there are.
-    periodic
-        Whether it goes on in the next period (the default) or ends as it began.
     alpha, beta
         0.54 and 0.46 unless given.
-    dtype
-        A real floating point one; the default dtype unless given.
 
     Raises
     ------
@@ -174,15 +150,6 @@ def hamming_window(
 )
 def hann_window(window_length: int, periodic: bool | None, dtype: Any) -> Array:
     """Return Hann's window: ``sin(pi x)**2`` for x from 0 to 1.
-
-    Parameters
-    ----------
-    window_length
-        How many numbers there are.
-    periodic
-        Whether it goes on in the next period (the default) or ends as it began.
-    dtype
-        A real floating point one; the default dtype unless given.
 
     Raises
     ------
@@ -218,14 +185,8 @@ def kaiser_window(
 
     Parameters
     ----------
-    window_length
-        How many numbers there are.
-    periodic
-        Whether it goes on in the next period (the default) or ends as it began.
     beta
         How steep it is; 12 unless given.
-    dtype
-        A real floating point one; the default dtype unless given.
 
     Raises
     ------

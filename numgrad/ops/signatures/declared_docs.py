@@ -21,6 +21,8 @@ _TEXTS = {
     "requires_grad": "Whether gradients are to be accumulated for it.",
     "size": "The shape, as one sequence or int by int.",
     "keepdim": "Whether dims that are reduced stay, with length 1.",
+    "window_length": "How many numbers there are.",
+    "periodic": "Whether it goes on in the next period (the default) or ends as it began.",
 }
 _IN_PLACE = """In-place version of `{name}`: the result is written into this tensor.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numgrad as ng
+from numgrad.nn import functional as _F
 from numgrad.ops.nn import piecewise, smooth
 from numgrad.ops.nn.activated import activated
 
@@ -81,7 +82,24 @@ LEFT_OUT = {
     *(f"{kind}dropout{form}" for kind in ("", "alpha_", "feature_") for form in ("", "_")),
     *("feature_alpha_dropout", "feature_alpha_dropout_"),
 }
+_OF_PAIRS = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits"
 DISPATCH = {
+    **{f"F.{name}": lambda x, y, name=name: getattr(_F, name)(x, y) for name in _OF_PAIRS.split()},
+    "F.poisson_nll_loss": lambda x, y: _F.poisson_nll_loss(x, y, full=True),
+    "F.hinge_embedding_loss": lambda x, y: _F.hinge_embedding_loss(x, y.sign()),
+    "F.margin_ranking_loss": lambda x, y: _F.margin_ranking_loss(x, y, x, 0.5),
+    "F.soft_margin_loss": lambda x, y: _F.soft_margin_loss(x, y.sign()),
+    "F.cosine_embedding_loss": lambda x, y: _F.cosine_embedding_loss(x, y, ng.ones(3)),
+    "F.triplet_margin_loss": lambda x, y: _F.triplet_margin_loss(x, y, x * y),
+    "F.multilabel_soft_margin_loss": lambda x, y: _F.multilabel_soft_margin_loss(x, y.sign()),
+    "F.binary_cross_entropy": lambda x, y: _F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
+    "F.kl_div": lambda x, y: _F.kl_div(x, y.sigmoid(), reduction="sum"),
+    "F.linear": lambda x, y: _F.linear(x, y),
+    "F.bilinear": lambda x, y: _F.bilinear(x, y, ng.ones(2, 4, 4).to(x.dtype)),
+    "F.layer_norm": lambda x, y: _F.layer_norm(x, (4,)),
+    "F.rms_norm": lambda x, y: _F.rms_norm(x, (4,)),
+    "F.group_norm": lambda x, y: _F.group_norm(x, 2),
+    "pairwise_distance": lambda x, y: ng.pairwise_distance(x, y),
     "bilinear": lambda x, y: ng.bilinear(x, y, ng.ones(2, 4, 4)),
     "binary_cross_entropy_with_logits": lambda x, y: ng.binary_cross_entropy_with_logits(x, y),
     "cosine_embedding_loss": lambda x, y: ng.cosine_embedding_loss(x, y, ng.ones(3)),

@@ -9,6 +9,7 @@ import pytest
 
 import numgrad as ng
 from tests.ops.statistics.calls import differences, operands_of, outcome
+from tests.ops.statistics.ways import assert_all_ways_agree
 
 ORDERS = ("0", "0.5", "1", "1.5", "2", "3.5", "inf")
 
@@ -85,18 +86,7 @@ OF_ONE = {
 
 @pytest.mark.parametrize("name", OF_ONE)
 def test_derivatives_batches_and_compiled_functions_agree(name):
-    function = OF_ONE[name]
-    random = np.random.default_rng(5)
-    batch = ng.from_numpy(random.normal(size=(2, 3, 4)))
-    x = batch[0].clone().requires_grad_()
-    assert ng.autograd.gradcheck(function, x)
-    assert ng.autograd.gradgradcheck(function, x)
-    each = ng.stack([function(one) for one in batch])
-    assert np.allclose(ng.func.vmap(function)(batch).numpy(), each.numpy())
-    assert np.allclose(ng.jit(function)(batch[0]).numpy(), each[0].numpy())
-    tangent = ng.from_numpy(random.normal(size=(3, 4)))
-    jacobian = ng.func.jacrev(function)(batch[0]).flatten(-2) @ tangent.flatten()
-    assert np.allclose(ng.func.jvp(function, (batch[0],), (tangent,))[1].numpy(), jacobian.numpy())
+    assert_all_ways_agree(OF_ONE[name], (3, 4))
 
 
 def test_derivatives_of_equal_rows_are_numbers_of_any_order():

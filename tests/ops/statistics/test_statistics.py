@@ -10,6 +10,7 @@ import pytest
 
 import numgrad as ng
 from tests.ops.statistics.calls import differences, operands_of, outcome
+from tests.ops.statistics.ways import assert_all_ways_agree
 
 
 def arrays() -> dict[str, Any]:
@@ -176,18 +177,7 @@ OF_ONE = {
 
 @pytest.mark.parametrize("name", OF_ONE)
 def test_derivatives_batches_and_compiled_functions_agree(name):
-    function = OF_ONE[name]
-    random = np.random.default_rng(5)
-    batch = ng.from_numpy(random.normal(size=(2, 4, 4)))
-    x = batch[0].clone().requires_grad_()
-    assert ng.autograd.gradcheck(function, x)
-    assert ng.autograd.gradgradcheck(function, x)
-    each = ng.stack([function(one) for one in batch])
-    assert np.allclose(ng.func.vmap(function)(batch).numpy(), each.numpy())
-    assert np.allclose(ng.jit(function)(batch[0]).numpy(), each[0].numpy())
-    tangent = ng.from_numpy(random.normal(size=(4, 4)))
-    jacobian = ng.func.jacrev(function)(batch[0]).flatten(-2) @ tangent.flatten()
-    assert np.allclose(ng.func.jvp(function, (batch[0],), (tangent,))[1].numpy(), jacobian.numpy())
+    assert_all_ways_agree(OF_ONE[name], (4, 4))
 
 
 def test_numpy_says_the_same():
