@@ -131,11 +131,12 @@ def _everywhere(s, q):  # type: ignore[no-untyped-def]
     if s != np.floor(s):
         return math.nan
     # q = -(n - 1 + f): n terms are before 0, of which the first is in size that of f.
-    before = _positive(s, q - floor)
-    f = (floor + 1.0) - q
-    odd = np.fmod(s, 2.0) != 0.0
-    behind = _positive(s, f) - _positive(s, 1.0 - q)
-    return before - behind if odd else before + behind
+    # The greatest terms of both come first, where they may cancel.
+    sign = -1.0 if np.fmod(s, 2.0) != 0.0 else 1.0
+    p, f = q - floor, (floor + 1.0) - q
+    greatest = pow(p, -s) + sign * pow(f, -s)
+    rest = _positive(s, p + 1.0) + sign * _positive(s, f + 1.0)
+    return greatest + (rest - sign * _positive(s, 1.0 - q))
 
 
 _zeta = part(_everywhere, inlined=False)

@@ -30,6 +30,12 @@ Array = np.ndarray[Any, Any]
 # --- times a power of two ------------------------------------------------------------------------
 
 
+def _with_powers(arrays: list[Array]) -> list[Array]:
+    """Return what decides how a result lies: PyTorch's powers are in memory of their own."""
+    base, *exponents = arrays
+    return [base, *map(like_input, exponents)]
+
+
 _LDEXP: ElementwisePrimitive = binary(
     "ldexp",
     (lambda g, y, other: _LDEXP(g, other), None),
@@ -37,6 +43,7 @@ _LDEXP: ElementwisePrimitive = binary(
     kind="float",
     accepts="f",
     kernel_name="ldexp_cpu_exp",
+    deciding=_with_powers,
     doc="Return input * 2**other for whole numbers `other`, rounded once.",
 )
 _LDEXP_OF_POWER = binary(
@@ -51,6 +58,7 @@ _LDEXP_OF_POWER = binary(
     accepts="fc",
     node="LdexpBackward0",
     function_name="ldexp",
+    deciding=_with_powers,
     doc="Return input * 2**other.",
 )
 
