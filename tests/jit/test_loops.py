@@ -192,6 +192,41 @@ def test_what_a_call_does_not_need_is_not_stacked() -> None:
     assert all(value.shape != (5, 3) or value.operation == "array" for value in graph.values())
 
 
+def test_a_loop_reads_any_part_of_a_stack() -> None:
+    """Rows in order are read where they lie, and others are put in order."""
+    parts: list[Callable[[Any], Any]] = [
+        lambda s: s[2:],
+        lambda s: s[::2],
+        lambda s: s[:, 1:],
+        lambda s: s[3:].reshape(-1, 1),
+    ]
+
+    def run(x: Any, m: Any) -> Any:
+        def grow(c: Any, _: Any) -> tuple[Any, Any]:
+            c = (m @ c).sin() + 0.1
+            return c, c
+
+        last, stack = scan(grow, x, length=9)
+        found = []
+        for part in parts:
+            rows = part(stack)
+            first = rows[0] * 0 + 1
+            found.append(scan(lambda c, row: (c * 0.5 + row, (c * row).sum()), first, rows))
+        around = m.T @ (m @ last)  # a product outside of loops
+        return sum(c.sum() + y.sum() for c, y in found) + around.sum()
+
+    x = np.array([0.3, -0.2, 0.5])
+    m = np.random.default_rng(2).uniform(-1, 1, (3, 3))
+    function = value_and_grad(run, argnums=(0, 1))
+    value, gradients = function(ng.tensor(x), ng.tensor(m))
+    compiled = ng.jit(function)
+    for found in (compiled(x, m), compiled.lower(x, m).dispatcher(x, m)):
+        assert float(found[0]) == pytest.approx(value.item(), rel=1e-13)
+        flat, _ = flatten(found)
+        for one, other in zip(flat[1:], gradients, strict=True):
+            np.testing.assert_allclose(np.asarray(one), other.numpy(), rtol=1e-11)
+
+
 def test_a_body_writes_to_nothing_that_it_did_not_make() -> None:
     def function(x: Any) -> Any:
         total = x * 0.0

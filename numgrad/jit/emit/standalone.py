@@ -55,6 +55,7 @@ from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import Whole
 from numgrad.jit.lowering.unit_vectors import Rows
+from numgrad.jit.passes.views import is_contiguous
 from numgrad.jit.schedule.schedule import Nest
 from numgrad.kernels.matrices.unrolled import UnrolledCall
 
@@ -191,12 +192,23 @@ def calls_natively(emitted: Emitted) -> bool:
 
 def _is_native_program(emitted: Emitted) -> bool:
     """Whether all that a program does is short, but for loops, and needs no interpreter."""
+    graph = emitted.plan.graph
     steps = [each.value for each in emitted.plan.steps if not isinstance(each, Nest)]
     return (
         all(_is_short_step(each) or _is_short_call(each) for each in steps)
-        and all(_is_native(value) for value in emitted.plan.graph.values())
+        and all(
+            _is_written(value) and value not in graph.outputs
+            if value.operation == "array"
+            else _is_native(value)
+            for value in graph.values()
+        )
         and emitted.has_few(emitted.nests)
     )
+
+
+def _is_written(value: Value) -> bool:
+    """Whether an array is of few numbers that the function made: they are written down."""
+    return bool(value.attributes["made"]) and 0 < prod(value.shape) <= IN_REGISTERS
 
 
 def _is_short_call(value: Value) -> bool:
@@ -362,8 +374,7 @@ class _Standalone:
     def _array(self, name: str, value: Value) -> list[Statement]:
         """Write down the few numbers of an array that the function made, or fetch what it holds."""
         array, size = value.attributes["array"], prod(value.shape)
-        known = value.attributes["made"] and value not in self.graph.outputs
-        if not known or not 0 < size <= IN_REGISTERS:
+        if value in self.graph.outputs or not _is_written(value):
             return [captured_array(name, value, self.helpers)]
         numbers = [plain_code(number, value.dtype) for number in array.ravel()]
         stores = [Store(Name(name), Number(k), number) for k, number in enumerate(numbers)]
@@ -556,16 +567,23 @@ class _Standalone:
         return new_array(name, shape, dtype)
 
     def _compact(self, operand: Value, lines: list[Statement]) -> str:
-        """Return the name of the array of an operand; copy it if it lies apart."""
+        """Return the name of an operand's array, or of its part of one; copy what lies apart."""
         plan, shape = self.plan, operand.shape
         strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
         if strided is None:
             return self.buffers[operand]
         name = f"compact_{next(self.numbers)}"
-        source: list[Any] = [strided.start.evaluate(self.values)]
+        start = strided.start.evaluate(self.values)
+        strides = [stride.evaluate(self.values) for stride in strided.strides]
+        if shape and is_contiguous(shape, 0, strides):  # as rows are that a loop begins later with
+            at, base = start * operand.dtype.itemsize, self.buffers[strided.base]
+            part = call(PART, base, at, prod(shape), type_code(operand.dtype))
+            lines.append(Assign(name, part))
+            return name
+        source: list[Any] = [start]
         target: Expression = ZERO
-        for dim, stride in enumerate(strided.strides):
-            source.append(times(f"j{dim}", stride.evaluate(self.values)))
+        for dim, stride in enumerate(strides):
+            source.append(times(f"j{dim}", stride))
             target = plus(times(target, shape[dim]), f"j{dim}") if dim else Name("j0")
         element = Load(Name(self.buffers[strided.base]), plus(*source))
         copy: Statement = Store(Name(name), target, element)
