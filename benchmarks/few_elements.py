@@ -1,8 +1,9 @@
 """Calls on few elements beside PyTorch's: ``python benchmarks/few_elements.py [WORD ...]``.
 
 Of a call on a handful of numbers nearly all is what is around the kernel. Prints a Markdown table
-of medians, measured in turns, the slowest beside PyTorch first. Words choose cases that hold one of
-them. It needs ``torch`` beside numgrad; asv measures numgrad alone.
+of medians of processor time, measured in turns on one thread, the slowest beside PyTorch first.
+Words choose cases that hold one of them. It needs ``torch`` beside numgrad; asv measures numgrad
+alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-figures = importlib.import_module("benchmarks.figures")
+programs = importlib.import_module("benchmarks.programs")
 
 # x is 2 x 3 and y its transpose in memory of its own, `row` and `column` broadcast to x, v has four
 # elements, `mask` says of each whether it is large, and `order` are positions in `row`. What ends
@@ -87,15 +88,18 @@ class FewElements:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*", help="parts of cases; none: all")
-    parser.add_argument("--repeats", type=int, default=41)
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--seconds", type=float, default=0.002, help="of a round")
     options = parser.parse_args()
-    libraries = [importlib.import_module(name) for name in figures.LIBRARIES]
+    libraries = [importlib.import_module(name) for name in ("numgrad", "torch")]
+    for library in libraries:
+        library.set_num_threads(1)
     rows = []
     for name in NAMES:
         if options.words and not any(word in name for word in options.words):
             continue
         calls = [call_of(name, library) for library in libraries]
-        series = figures.in_turns(calls, repeats=options.repeats, calls=30)
+        series = programs.in_turns(calls, rounds=options.rounds, seconds=options.seconds)
         ours, theirs = map(statistics.median, series)
         rows.append((ours / theirs, name, ours, theirs))
     print("| call | numgrad | PyTorch | of PyTorch |")

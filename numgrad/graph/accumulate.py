@@ -16,7 +16,7 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import place_of
-from numgrad.graph.tensor import Edge, Tensor, refresh_view, wrap
+from numgrad.graph.tensor import Edge, Tensor, refresh_view, set_array, wrap
 from numgrad.kernels.move.accumulate import add_arrays, add_into, private_copy
 from numgrad.kernels.move.memory_order import copy_like, copy_with_gaps, empty_for
 from numgrad.kernels.move.strides import (
@@ -102,7 +102,7 @@ class AccumulateGrad(Node):
                 leaf._grad = private_tensor(gradient)
             else:
                 leaf._grad = copy = gradient.clone()
-                copy._array = modes.trace.laid_out(copy._array, _like(place_of(array)), array)
+                set_array(copy, modes.trace.laid_out(copy._array, _like(place_of(array)), array))
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -180,9 +180,9 @@ def private_tensor(gradient: Tensor) -> Tensor:
     if place.flags.c_contiguous:
         return copy
     if modes.trace is None:
-        copy._array = copy_as_it_lies(array)
+        set_array(copy, copy_as_it_lies(array))
     else:
-        copy._array = modes.trace.laid_out(copy._array, copy_as_it_lies(place), array)
+        set_array(copy, modes.trace.laid_out(copy._array, copy_as_it_lies(place), array))
     return copy
 
 

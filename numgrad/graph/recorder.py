@@ -33,6 +33,7 @@ __all__ = [
     "TracedTensor",
     "address_of",
     "at_hand",
+    "distance",
     "follow_strides",
     "is_traced_array",
     "note_alternative",
@@ -469,6 +470,17 @@ def place_of(array: Any) -> Array:
 def address_of(array: Any) -> int:
     """Return where an array lies in memory, or would."""
     return _address(place_of(array))
+
+
+def distance(first: Array, second: Array) -> int:
+    """Return how many bytes the second of two arrays lies behind the first."""
+    if not _is_readable:
+        return _asked_address(second) - _asked_address(first)
+    start, stop = (
+        _read_pointer(id(first) + _HEADER).value,
+        _read_pointer(id(second) + _HEADER).value,
+    )
+    return (stop or 0) - (start or 0)
 
 
 def _asked_address(array: Array) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.handles import Hooks
+from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.upward import upward
 
@@ -38,11 +39,13 @@ __all__ = [
     "has_lost_history",
     "holder_of",
     "is_inference",
+    "kind_of",
     "level_counter",
     "move_retained",
     "new_counter",
     "plain",
     "refresh_view",
+    "set_array",
     "uncounted",
     "view_of",
     "wrap",
@@ -130,7 +133,8 @@ class Tensor(_Methods):
     #
     # _edge says how the tensor hangs in the graph: NO_EDGE, it does not require grad; None, it is
     # a leaf that does; (node, output_nr), it was computed by that node; NOWHERE, see above.
-    _array: np.ndarray[Any, Any]
+    _array: np.ndarray[Any, Any]  # give a tensor another one by `set_array`
+    _kind: Kind | None = None  # that of the array, once it was asked for; see `kind_of`
     _counter: list[Any]  # [version]; one list for a storage, shared by all of its views
     _edge: Edge | None = NO_EDGE
     _grad: Tensor | None = None
@@ -282,7 +286,8 @@ class Tensor(_Methods):
                 "not fit the graph"
             )
         owner = holder_of(value)  # which may be a view of this one
-        self._array, self._owner = array, owner
+        set_array(self, array)
+        self._owner = owner
         if self._memory is not None or self._offset:
             self._memory, self._offset = None, 0
         (self if self._base is None else self._base)._parted = True
@@ -290,6 +295,18 @@ class Tensor(_Methods):
     @data.deleter
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+def kind_of(tensor: Tensor) -> Kind:
+    """Return the kind of a tensor's array, and note it; where it was noted, read ``_kind``."""
+    kind = tensor._kind = kind_for(tensor._array)
+    return kind
+
+
+def set_array(tensor: Tensor, array: Any) -> None:
+    """Give a tensor that there is another array."""
+    tensor._array = array
+    tensor._kind = None
 
 
 def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
@@ -35,7 +36,7 @@ from numgrad.kernels.reduce.operations import (
 )
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
-from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.math.real.exponentials import EXP
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
@@ -46,6 +47,7 @@ __all__ = [
     "logsumexp_gradient",
     "short",
     "short_gradient",
+    "short_logsumexp_gradient",
     "softmax",
     "softmax_gradient",
 ]
@@ -428,6 +430,33 @@ def short_gradient(
     def gradient(cotangent: Array, output: Array) -> Array:
         out = empty(shape, dtype)
         entry(cotangent.ravel(), output.ravel(), out.ravel(), steps, n, inner, outer)
+        return out
+
+    return gradient
+
+
+def short_logsumexp_gradient(
+    shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims
+) -> Callable[[Array, Array, Array], Array] | None:
+    """Return what does `logsumexp_gradient` of few elements that lie row by row; None if not so.
+
+    Examples
+    --------
+    >>> x = np.log(np.array([[1.0, 3.0]]))
+    >>> run = short_logsumexp_gradient(x.shape, x.dtype, (1,))
+    >>> run(np.array([1.0]), x, np.log(np.array([4.0])))
+    array([[0.25, 0.75]])
+    """
+    blocks = short_blocks(shape, dims)
+    if blocks is None or dtype.kind != "f":
+        return None
+    outer, n, inner, _ = blocks
+    empty, entry = np.empty, entry_of(_SCALED_EXPONENTIAL.of(inner), *[dtype] * 5, *[int] * 5)
+
+    def gradient(cotangent: Array, input: Array, output: Array) -> Array:
+        out = empty(shape, dtype)
+        flat, tops, scales = input.ravel(), output.ravel(), cotangent.ravel()
+        entry(flat, flat, out.ravel(), tops, scales, n, inner, inner, 0, outer)
         return out
 
     return gradient

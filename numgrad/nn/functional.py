@@ -92,6 +92,7 @@ from numgrad.ops.spatial.interpolation import (
     upsample_bilinear,
     upsample_nearest,
 )
+from numgrad.ops.spatial.native import conv_tbc, native_channel_shuffle
 from numgrad.ops.spatial.norm_pooling import NORM_POOLS
 from numgrad.ops.spatial.padding import pad
 from numgrad.ops.spatial.pooling import POOLS
@@ -99,6 +100,7 @@ from numgrad.ops.spatial.response_norm import local_response_norm
 from numgrad.ops.spatial.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from numgrad.ops.spatial.sliding_blocks import fold, unfold
 from numgrad.ops.spatial.unpooling import UNPOOLS
+from numgrad.ops.statistics.distances import pdist
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -125,6 +127,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -188,11 +191,13 @@ __all__ = [
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",

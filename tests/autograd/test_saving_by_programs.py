@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.tensor import wrap
 from numgrad.ops.core.primitive import Primitive
+from tests.ops.catalogue_strategies import elementwise_primitives
 
 CALLS = 4  # the long way, that way with its steps noted, and twice what these came to
 INDEX = ng.tensor([1])
@@ -127,3 +129,29 @@ def test_no_remembered_call_goes_the_long_way(
     with ng.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda value: value):
         hooked = long_ways_of(lambda: step(x, y))
     assert hooked == long_ways_of(lambda: step(x, y))
+
+
+SEVERAL = [each for each in elementwise_primitives() if each.tensor_count > 2 and not each.masks]
+
+
+@pytest.mark.parametrize("primitive", SEVERAL, ids=lambda each: each.name)
+def test_several_tensors_that_hooks_packed_come_back_in_their_places(primitive: Any) -> None:
+    random = np.random.default_rng(5)
+    operands = [
+        domain.intervals[0][0] if domain.is_number else wrap(domain.draw((3,), random))
+        for domain in primitive.domains
+    ]
+    tensors = [each.requires_grad_() for each in operands if isinstance(each, ng.Tensor)]
+    if not primitive(*operands).requires_grad:
+        return
+
+    def gradients() -> list[Any]:
+        found = ng.autograd.grad(primitive(*operands).sum(), tensors, allow_unused=True)
+        return [None if each is None else each.tolist() for each in found]
+
+    expected = gradients()
+    for _ in range(3):
+        with ng.autograd.graph.saved_tensors_hooks(
+            lambda tensor: (tensor,), lambda value: value[0]
+        ):
+            assert gradients() == expected

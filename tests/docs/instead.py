@@ -79,7 +79,7 @@ INSTEAD = (
         "the compiler and TorchScript",
         "sym_.* parse_.* import_ir.* merge_type.* unify.* prof.*cuda.* compiled_.* classproperty "
         "jit fx export compiler library package hub functionalize FatalError backends "
-        "get_file_path",
+        "get_file_path kineto_available is_view_replay_enabled",
         "`numgrad.jit` compiles Python functions as they are, `numgrad.jit(f).lower(x)` shows what "
         "came of it; operations of one's own are declared as CONTRIBUTING.md says.",
     ),

@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from tests.docs.instead import INSTEAD, group_of
@@ -133,6 +133,12 @@ def names_of_pytorch() -> dict[str, set[str]]:
                 if callable(value) and _belongs(module.__name__, value)
             ]
         found[section].update(name for name in names if name[0] != "_" and name != "Tensor")
+        # Functions in C that are bound to a name there, which ``__all__`` may have forgotten.
+        found[section].update(
+            name
+            for name, value in vars(module).items()
+            if isinstance(value, BuiltinFunctionType) and name[0] != "_"
+        )
     return found
 
 

@@ -104,3 +104,34 @@ def test_what_a_result_retains_is_added_up(dtype: Any) -> None:
     for passes in (1, 2, 3):
         (y * 3).sum().abs().backward(retain_graph=True)
         assert y.grad.dtype is dtype and y.grad.tolist() == [3 * passes] * 3
+
+
+GRADIENTS: dict[str, Any] = {
+    "row by row": lambda m: m.ones(2, 3),
+    "by columns": lambda m: m.ones(3, 2).t(),
+    "stepped": lambda m: m.ones(2, 6)[:, ::2],
+    "expanded": lambda m: m.ones(1, 3).expand(2, 3),
+    "a number, expanded": lambda m: m.ones(()).expand(2, 3),
+    "overlapping": lambda m: m.ones(6).as_strided((2, 3), (1, 1)),
+    "overlapping in part": lambda m: m.ones(9).as_strided((2, 3), (2, 1)),
+}
+
+
+def test_what_lies_in_grad_is_added_to_where_it_lies_or_refused(torch: Any) -> None:
+    """Where elements share memory, each would be added to several times."""
+    for name, make in GRADIENTS.items():
+        found: list[Any] = []
+        for m in (ng, torch):
+            x = m.ones(2, 3, requires_grad=True)
+            x.grad = make(m)
+            before = x.grad
+            try:
+                (x * 2).sum().backward()
+            except RuntimeError as error:
+                found.append([str(error).split(".")[0], before.tolist()])
+            else:
+                found.append([x.grad is before, x.grad.stride(), x.grad.tolist()])
+        if not name.startswith("overlapping"):
+            assert found[0] == found[1], name
+        else:  # which PyTorch adds to all the same
+            assert "single memory location" in found[0][0] and set(found[0][1][0]) == {1}

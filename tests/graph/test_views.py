@@ -357,3 +357,44 @@ def test_a_view_of_a_leaf_that_is_a_view_stays_a_result(
     assert w.grad.tolist() == [[2.0] * 3] * 2
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
         view.mul_(2)
+
+
+LOST = """
+v.requires_grad
+v.is_leaf
+v.grad_fn
+v.requires_grad_().requires_grad
+v.requires_grad_(False)
+v.retain_grad()
+v.retain_grad() ; v.retains_grad
+v.detach().requires_grad
+v * 2
+v.tolist()
+""".strip().splitlines()
+MADE = {
+    "before a write to the base": "with torch.no_grad(): v = b[:1]\nb.mul_(2)",
+    "before no write": "with torch.no_grad(): v = b[:1]",
+    "before a write to itself without grad mode": (
+        "with torch.no_grad():\n    v = b[:1]\n    v.mul_(2)"
+    ),
+    "in grad mode": "v = b[:1]\nb.mul_(2)",
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_views_that_were_made_without_grad_mode_are_pytorchs(torch: Any, made: str) -> None:
+    """Whose base was written to since has no history, and says so only where it is asked for."""
+    for line in LOST:
+        found: list[Any] = []
+        for m in (ng, torch):
+            names: dict[str, Any] = {"torch": m}
+            exec("b = torch.ones(2, requires_grad=True) * 2\n" + MADE[made], names)
+            *statements, expression = line.split(" ; ")
+            try:
+                for each in statements:
+                    exec(each, names)
+                value = eval(expression, names)
+                found.append(type(value).__name__ if not isinstance(value, bool) else value)
+            except RuntimeError as error:
+                found.append(str(error)[:60])
+        assert found[0] == found[1], line

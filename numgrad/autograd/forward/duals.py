@@ -23,7 +23,7 @@ from numgrad.autograd.forward.push_forward import TangentMaps
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import intercept, modes, recording, stop_intercepting
 from numgrad.graph.recorder import follow_strides, place_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, set_array, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import zeros_with_gaps
 from numgrad.kernels.move.strides import layout_of, may_overlap, repeats_elements
@@ -300,7 +300,7 @@ def lie_as(tangent: Tensor, array: Any) -> Tensor:
         part = wrap(zeros_with_gaps(once)).copy_(part)
     else:
         part = part.clone()
-        part._array = modes.trace.laid_out(part._array, zeros_with_gaps(once), array)
+        set_array(part, modes.trace.laid_out(part._array, zeros_with_gaps(once), array))
     return part.expand(place.shape) if any(shared) else part
 
 

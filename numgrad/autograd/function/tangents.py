@@ -8,7 +8,7 @@ from typing import Any
 from numgrad.autograd.forward.duals import own
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import modes
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, set_array, wrap
 
 __all__ = ["apply_observed"]
 
@@ -112,7 +112,7 @@ def _put(
         dual.write(result, carrier)
         return
     if any(result._array is tensor._array for tensor in tensors):
-        result._array = result._array[...]  # an argument keeps its own tangent
+        set_array(result, result._array[...])  # an argument keeps its own tangent
     if tangent is not None:
         with dual.hidden():
             dual.put(result._array, tangent if result._base is not None else own(tangent, tangents))

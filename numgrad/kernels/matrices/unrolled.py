@@ -49,7 +49,7 @@ __all__ = ["Place", "Unrolled", "UnrolledCall"]
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 (_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
-_BLOCK = 32  # matrices that are done side by side, in vectors
+_TOGETHER = 32  # matrices that are done side by side, in vectors
 _SCATTERED = 4  # elements of a result from which on they are
 
 
@@ -298,9 +298,9 @@ def _kernel(
             targets[k] = target
             continue
         # Side by side for all of a block: vectors can be stored there.
-        steps = tuple([stride * _BLOCK for stride in _strides(each.shape, "C")])
+        steps = tuple([stride * _TOGETHER for stride in _strides(each.shape, "C")])
         targets[k] = beside = Place(f"block{k}", Name("lane"), steps)
-        rooms.append(on_stack(beside.array, kind, each.size * _BLOCK))
+        rooms.append(on_stack(beside.array, kind, each.size * _TOGETHER))
         for at in np.ndindex(each.shape):
             element = Load(Name(beside.array), _position(beside, at))
             copies.append(Store(Name(target.array), _position(target, at), element))
@@ -310,8 +310,8 @@ def _kernel(
         for body in (found.one(places, targets), copies)
         if body
     ]
-    last = Assign("last", call(Name("min"), plus("first", _BLOCK), "count"))
-    blocks = For("first", ZERO, Name("count"), [last, *loops], Number(_BLOCK))
+    last = Assign("last", call(Name("min"), plus("first", _TOGETHER), "count"))
+    blocks = For("first", ZERO, Name("count"), [last, *loops], Number(_TOGETHER))
     arrays = [f"x{k}" for k in range(len(places))] + [f"y{k}" for k in range(len(targets))]
     function = Function("matrices", [*arrays, "count"], [Do(call(_DISTINCT)), *rooms, blocks])
     compiled = compile_functions([function])

@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_ACCUMULATE
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
@@ -24,15 +25,12 @@ def _add_into(target: Array, source: Array) -> None:
 
 def add_into(target: Array, source: Array) -> None:
     """Add `source` to `target` in place; both have the same shape and dtype."""
-    if target.ndim == 1 and target.size < THREAD_ELEMENTS_ACCUMULATE:
-        _add_into(target, source)
-        return
     if not target.flags.c_contiguous:
         target[...] = add_arrays(target, source)
         return
     flat_target, flat_source = target.ravel(), source.ravel()
     if flat_target.size < THREAD_ELEMENTS_ACCUMULATE:
-        _add_into(flat_target, flat_source)
+        entry_of(_add_into, target.dtype, source.dtype)(flat_target, flat_source)
     else:
         parallel_for(
             lambda start, stop: _add_into(flat_target[start:stop], flat_source[start:stop]),

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.scatter import add_at, identity_of, reduce_at
 
-__all__ = ["add_indexed", "indexed_shape", "put_indexed", "reduce_indexed", "take_indexed"]
+__all__ = [
+    "add_indexed",
+    "are_inside",
+    "indexed_shape",
+    "put_indexed",
+    "reduce_indexed",
+    "take_indexed",
+]
 
 Array = np.ndarray[Any, Any]
 # For each dim int64 positions from 0 to its size, or None for all; dims at the end may be missing.
@@ -19,6 +29,31 @@ Indices = tuple[Array | None, ...]
 
 def _key(indices: Indices) -> tuple[Any, ...]:
     return tuple([slice(None) if positions is None else positions for positions in indices])
+
+
+@kernel
+def _are_inside(positions: Array, size: int) -> bool:
+    outside = False
+    for i in range(positions.size):
+        outside |= positions[i] < 0
+        outside |= positions[i] >= size
+    return not outside
+
+
+def are_inside(positions: Array, size: int) -> bool:
+    """Whether int64 positions all lie from 0 to a size.
+
+    Examples
+    --------
+    >>> are_inside(np.array([0, 2]), 3), are_inside(np.array([0, -1]), 3)
+    (True, False)
+    """
+    return bool(_entry()(positions.ravel(), size))
+
+
+@cache
+def _entry() -> Any:
+    return entry_of(_are_inside, np.dtype(np.int64), int)
 
 
 def take_indexed(array: Array, indices: Indices) -> Array:
@@ -33,7 +68,9 @@ def take_indexed(array: Array, indices: Indices) -> Array:
     array([[2, 0],
            [5, 3]])
     """
-    result: Array = array[_key(indices)]
+    first = indices[0]
+    alone = len(indices) == 1 and first is not None
+    result: Array = array[first if alone else _key(indices)]
     if result.size and result.flags.c_contiguous:
         return result
     return private_copy(result)
@@ -108,17 +145,17 @@ def reduce_indexed(
         return result
     dims, common, at = _split(indices)
     rest = [dim for dim in range(array.ndim) if dim not in dims]
-    moved = result.transpose(dims + rest)
-    whole = np.broadcast_to(values, indexed_shape(array.shape, indices))
+    moved = result if dims[-1] == len(dims) - 1 else result.transpose(dims + rest)
+    shape = indexed_shape(array.shape, indices)
+    whole = values if values.shape == shape else np.broadcast_to(values, shape)
     front = list(range(at, at + len(common)))
     order = front + [axis for axis in range(whole.ndim) if axis not in front]
     lengths = [array.shape[dim] for dim in dims]
-    places = np.zeros(common, np.int64)
+    places: Any = 0
     for length, dim in zip(lengths, dims, strict=True):
         places = places * length + indices[dim]
     rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
-    count = int(np.prod(lengths, dtype=np.int64))
-    width = int(np.prod([array.shape[dim] for dim in rest], dtype=np.int64))
+    count, width = math.prod(lengths), math.prod([array.shape[dim] for dim in rest])
     table = rows.reshape(count, width)
     _reduce_rows(table, places, whole.transpose(order), reduce, include_self)
     if rows is not moved:
@@ -147,6 +184,7 @@ def _reduce_rows(
 def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:
     """Return the indexed dims, the common shape of their positions, and where it goes."""
     dims = [dim for dim, positions in enumerate(indices) if positions is not None]
-    common = np.broadcast_shapes(*[indices[dim].shape for dim in dims])  # type: ignore[union-attr]
+    shapes = [indices[dim].shape for dim in dims]  # type: ignore[union-attr]
+    common = shapes[0] if len({*shapes}) == 1 else np.broadcast_shapes(*shapes)
     adjacent = dims[-1] - dims[0] == len(dims) - 1
     return dims, common, dims[0] if adjacent else 0

@@ -15,7 +15,15 @@ import numpy as np
 
 from numgrad.kernels.move.gather_blocks import Strided, contiguous, is_strided
 
-__all__ = ["Arrangement", "Array", "arrange", "arranged", "reduced_shape", "restore"]
+__all__ = [
+    "Arrangement",
+    "Array",
+    "arrange",
+    "arranged",
+    "by_stride",
+    "reduced_shape",
+    "restore",
+]
 
 
 Array = np.ndarray[Any, Any]
@@ -114,9 +122,9 @@ def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool)
             if strides[dim] < 0:
                 flips[dim] = slice(None, None, -1)
         array = array[tuple(flips)]
-        order = _by_stride(array.strides, range(array.ndim))
+        order = by_stride(array.strides, range(array.ndim))
     if adjacent and sum(reduced for _, reduced in _groups(array.shape, dims, order)) > 1:
-        block = sorted(dims) if ordered else _by_stride(array.strides, dims)
+        block = sorted(dims) if ordered else by_stride(array.strides, dims)
         order = _as_one_block(array.strides, dims, block)
     return arranged(_flat(array.transpose(order)), array.shape, dims, order)
 
@@ -152,14 +160,14 @@ def _flat(array: Array) -> Array | Strided:
     return strided.all() if strided.is_adverse else strided
 
 
-def _by_stride(strides: tuple[int, ...], dims: Iterable[int]) -> list[int]:
+def by_stride(strides: tuple[int, ...], dims: Iterable[int]) -> list[int]:
     """Return dims in the order in which memory has them."""
     return sorted(dims, key=lambda i: -abs(strides[i]))
 
 
 def _as_one_block(strides: tuple[int, ...], dims: tuple[int, ...], reduced: list[int]) -> list[int]:
     """Return an order of all dims in which the reduced ones stand together, in their order."""
-    kept = _by_stride(strides, [i for i in range(len(strides)) if i not in dims])
+    kept = by_stride(strides, [i for i in range(len(strides)) if i not in dims])
     width = min([abs(strides[i]) for i in dims], default=0)
     before = len([i for i in kept if abs(strides[i]) > width])
     return kept[:before] + reduced + kept[before:]

@@ -135,10 +135,21 @@ class Elementwise:
             For each output a shape that broadcasts to `shape`: the values are summed to it, as the
             gradient of an operand that was broadcast is, without being stored. Not with `outputs`.
         """
-        key = (shape, outputs is None, shapes, *dtypes, *map(_description, operands))
-        call, back = self.calls.get(key) or self._prepare(key, operands, dtypes)
+        call, back = self.prepared(shape, operands, dtypes, outputs is None, shapes)
         results: list[Array] = call(operands, outputs)
         return results if back is None else [result.transpose(back) for result in results]
+
+    def prepared(
+        self,
+        shape: tuple[int, ...],
+        operands: Sequence[Array | Number],
+        dtypes: Sequence[np.dtype[Any]],
+        is_new: bool = True,
+        shapes: Sequence[tuple[int, ...]] | None = None,
+    ) -> tuple[Any, Any]:
+        """Return what computes such a call, and the order of the dims that its results get."""
+        key = (shape, is_new, shapes, *dtypes, *map(_description, operands))
+        return self.calls.get(key) or self._prepare(key, operands, dtypes)
 
     def short(
         self,
@@ -165,7 +176,8 @@ class Elementwise:
                 converted.append(as_dtype(operand, dtype))
         order, back = _orders(shape, converted)
         call = self._make_call(shape, order, converted, [result], grain)
-        return short_call(call, operands, dtypes, back)
+        found: Callable[..., Array] = short_call(call, operands, dtypes, back)
+        return found
 
     def _make_call(
         self,

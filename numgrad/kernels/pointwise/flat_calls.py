@@ -61,7 +61,7 @@ def converter(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
 
 def _whole(value: Any) -> int:
     whole = int(value)
-    if not -(2**63) <= whole < 2**64:
+    if not -(2**63) <= whole < 2**63:  # Numba would make a kernel for unsigned ones
         raise OverflowError("int too big to convert")
     return whole
 

@@ -8,10 +8,12 @@ strides and dtypes, so it is emitted once, and runs without looking at anything 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
@@ -28,7 +30,9 @@ def short_call(
     operands: Sequence[Array | Number],
     dtypes: Sequence[np.dtype[Any]],
     back: tuple[int, ...] | None,
-) -> Callable[..., Array]:
+    *,
+    several: bool = False,
+) -> Callable[..., Any]:
     """Return a function of the operands of a call of one output, which returns that.
 
     Parameters
@@ -41,13 +45,14 @@ def short_call(
         What each operand is cast or converted to.
     back : tuple of int or None
         The order of the dims that the result gets, if the loops have another.
+    several : bool
+        Whether there may be more than one output, and the function returns a list.
     """
     namespace: dict[str, Any] = {
         "loop": call.loop,
         "as_dtype": as_dtype,
-        "empty": empty,
+        "empty": np.empty if _is_small(call) else empty,
         "shape": call.shape,
-        "dtype": call.dtypes[0],
         "back": back,
     }
     names = [f"operand{position}" for position in range(len(operands))]
@@ -60,22 +65,33 @@ def short_call(
         namespace[f"dtype{position}"] = dtype
         cast = f"as_dtype({names[position]}, dtype{position})"
         casts.append(names[position] if operand.dtype == dtype else cast)
+    found, transposed = [], "" if back is None else ".transpose(back)"
+    results = [f"result{number}" for number in range(len(call.dtypes))]
     if isinstance(call, FlatCall):
         lines, arguments = _flat(call, operands, casts, namespace)
-        result = "result" if len(call.shape) == 1 else "result.ravel()"
+        found = [each if len(call.shape) == 1 else f"{each}.ravel()" for each in results]
     else:
         lines, arguments = _strided(call, operands, casts, namespace)
-        result = _first(len(call.shape), "result")
+        found = [_first(len(call.shape), each) for each in results]
+    for result, dtype in zip(results, call.dtypes, strict=True):
+        namespace[f"dtype_of_{result}"] = dtype
+        lines.append(f"    {result} = empty(shape, dtype_of_{result})")
+    returned = ", ".join([f"{result}{transposed}" for result in results])
     source = "\n".join(
         [
             f"def call({', '.join(names)}):",
             *lines,
-            "    result = empty(shape, dtype)",
-            f"    loop({', '.join(arguments)}, {result})",
-            f"    return result{'' if back is None else '.transpose(back)'}",
+            f"    loop({', '.join([*arguments, *found])})",
+            f"    return {f'[{returned}]' if several else returned}",
         ]
     )
     return define("call", source, "short call", namespace)
+
+
+def _is_small(call: FlatCall | StridedCall) -> bool:
+    """Whether no memory that a call takes comes from the pool."""
+    widest = max([dtype.itemsize for dtype in call.dtypes])
+    return prod(call.shape) * max(widest, 16) < RECYCLED_BYTES
 
 
 def _flat(

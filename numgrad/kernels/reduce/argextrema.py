@@ -11,6 +11,7 @@ import numpy as np
 
 from numgrad.base.tuning import ARGEXTREMA_BLOCK, THREAD_ELEMENTS_ARGEXTREMA
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.map_ir import Map, make_any
 from numgrad.codegen.llvm.pointers import element, lesser, store
@@ -19,7 +20,7 @@ from numgrad.kernels.move.layout import Array, arrange, restore
 from numgrad.kernels.reduce.driver import parts_of, share, spans_of
 from numgrad.kernels.reduce.order import PART
 from numgrad.kernels.reduce.reductions import INT64, UINT8, as_bytes
-from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.runtime.memory import empty
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]

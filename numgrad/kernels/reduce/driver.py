@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_SUM
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Arrangement, Array, arrange, restore
 from numgrad.kernels.reduce.order import PART, TILE, steps_of, steps_of_rows
-from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entry_of
+from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 

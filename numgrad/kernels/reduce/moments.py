@@ -18,6 +18,7 @@ from numgrad.base.tuning import (
     THREAD_ELEMENTS_TWO_PASSES,
 )
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.fold_runtime import join_max
@@ -31,7 +32,7 @@ from numgrad.kernels.reduce.driver import Run, parts_of, share, spans_of
 from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SQUARED_DISTANCE
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64, amax, as_complex, as_real, sum
-from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.math import scalar
 from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty

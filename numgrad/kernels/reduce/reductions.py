@@ -17,7 +17,7 @@ import numpy as np
 from numgrad.base.dtypes import of_numpy
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce import operations as folds
-from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
+from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, as_it_lies, short_blocks
 
 __all__ = [
     "INT64",
@@ -38,6 +38,7 @@ __all__ = [
     "require_norm_elements",
     "require_ordered",
     "short",
+    "short_as_it_lies",
     "short_mean",
     "short_norm",
     "sum",
@@ -334,7 +335,26 @@ def short(
     >>> short("sum", array.shape, array.dtype, (1,))(array)
     array([3., 7.])
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    return _short(name, short_blocks(shape, dims, keepdim), dtype)
+
+
+def short_as_it_lies(
+    name: str, array: Array, dims: Dims, keepdim: bool = False
+) -> ShortCall | None:
+    """Return what does the same reduction to arrays that lie as this one, whatever their strides.
+
+    Examples
+    --------
+    >>> array = np.array([[1.0, 2.0], [3.0, 4.0]]).T
+    >>> short_as_it_lies("sum", array, (1,))(array)
+    array([4., 6.])
+    """
+    run = short(name, array.shape, array.dtype, dims, keepdim) if array.flags.c_contiguous else None
+    return run or as_it_lies(array, dims, keepdim, lambda blocks: _short(name, blocks, array.dtype))
+
+
+def _short(name: str, blocks: ShortBlocks | None, dtype: np.dtype[Any]) -> ShortCall | None:
+    """Return what does a reduction to few elements."""
     kind = dtype.kind
     if blocks is None or kind == "c":
         return None

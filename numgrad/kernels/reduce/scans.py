@@ -16,6 +16,7 @@ import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_SCAN
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
@@ -31,7 +32,7 @@ from numgrad.kernels.reduce.reductions import (
     as_real,
     require_ordered,
 )
-from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of
+from numgrad.kernels.reduce.short_reductions import ShortCall
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 

@@ -8,16 +8,16 @@ shape of the result; each family's ``short`` functions put these into a function
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
+from numgrad.kernels.move.layout import arranged, by_stride, reduced_shape
 from numgrad.kernels.reduce.order import TILE, steps_of
 
-__all__ = ["ShortBlocks", "ShortCall", "entry_of", "short_blocks"]
+__all__ = ["ShortBlocks", "ShortCall", "as_it_lies", "short_blocks"]
 
 Array = np.ndarray[Any, Any]
 
@@ -74,34 +74,40 @@ def short_blocks(
     return ShortBlocks(prod(before), shape[dim], inner, before + middle + behind)
 
 
-@lru_cache(maxsize=1 << 10)
-def entry_of(kernel: Any, *kinds: Any) -> Any:
-    """Return a kernel's compiled entry point, which does not look at the types of its arguments.
+def as_it_lies(
+    array: Array,
+    dims: tuple[int, ...],
+    keepdim: bool,
+    make: Callable[[ShortBlocks], ShortCall | None],
+) -> ShortCall | None:
+    """Return what reduces few elements that lie as those of an array, in one pass; None if not so.
 
     Parameters
     ----------
-    kernel : compiled function
-    *kinds : numpy.dtype, type or None
-        What each argument always is: a dtype stands for writable C-contiguous arrays of one
-        dimension, ``int`` and ``bool`` for such a number, None for None. (Bools may be given as
-        arrays where bytes are expected: only the size of the elements is looked at.)
-
-    Examples
-    --------
-    >>> from numgrad.codegen.compile.compile import kernel
-    >>> @kernel
-    ... def double(x, out):
-    ...     for i in range(x.size):
-    ...         out[i] = 2 * x[i]
-    >>> x, out = np.arange(3.0), np.empty(3)
-    >>> entry_of(double, x.dtype, out.dtype)(x, out)
-    >>> out
-    array([0., 2., 4.])
+    array : numpy.ndarray
+    dims, keepdim
+        Which dims to reduce.
+    make : callable
+        Returns what reduces blocks.
     """
-    examples = [
-        np.empty(0, kind) if isinstance(kind, np.dtype) else None if kind is None else kind()
-        for kind in kinds
-    ]
-    signature = tuple(map(kernel.typeof_pyval, examples))
-    kernel.compile(signature)
-    return kernel.overloads[signature].entry_point
+    shape, strides = array.shape, array.strides
+    if not 0 < array.size <= FEW_ELEMENTS or min(strides, default=0) < 0:
+        return None
+    order = [*range(array.ndim)]
+    if not array.flags.c_contiguous:
+        order = by_stride(strides, order)
+    laid = arranged(None, shape, dims, order)
+    if laid.rest or laid.inner > TILE:
+        return None
+    in_order = tuple([shape[dim] for dim in laid.kept])
+    run = make(ShortBlocks(laid.outer, laid.n, laid.inner, in_order))
+    if run is None:
+        return None
+    target, back = reduced_shape(shape, dims, keepdim), np.argsort(laid.kept).tolist()
+    if order == sorted(order) and target == in_order:
+        return run
+    if back == sorted(back):
+        return lambda array: run(array.transpose(order)).reshape(target)
+    return lambda array: np.ascontiguousarray(run(array.transpose(order)).transpose(back)).reshape(
+        target
+    )

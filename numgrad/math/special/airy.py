@@ -23,7 +23,7 @@ from numgrad.math.special.airy_tables import OF_SLOPE, OF_VALUE, SLOPES, VALUES
 __all__ = ["airy_ai", "airy_ai_slope"]
 
 _END = 10.0
-_TERMS = 20
+_POWERS = 20
 _FAR = OF_VALUE.size
 _ROOT_PI = math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -37,7 +37,7 @@ def _taylor(x, order):  # type: ignore[no-untyped-def]
     before, here, after = 0.0, VALUES[k], SLOPES[k]
     value, slope, power = here, after, h
     value += after * h
-    for n in range(_TERMS):
+    for n in range(_POWERS):
         # (n + 1) (n + 2) a_(n + 2) = c a_n + a_(n - 1)
         following = (centre * here + before) / ((n + 1) * (n + 2))
         slope += (n + 2) * following * power

@@ -39,7 +39,7 @@ _lgamma_of_one_and = LGAMMA_OF_ONE_AND[types.float64]
 _FROM_HERE_LARGE = 10.0
 _SMALL_REST = 1e-3  # 1 - x up to which what is left of one is summed, where b is below 1
 _TINY_STEP = 1e-5
-_STEPS = 20000
+_MOST_PARTS = 20000
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
@@ -161,7 +161,7 @@ def _fraction_in_double(a, b, x):  # type: ignore[no-untyped-def]
     # Lentz's method for what the first numerator stands over.
     f, c, d = b_1, b_1, 0.0
     count = 1
-    for n in range(2, _STEPS):
+    for n in range(2, _MOST_PARTS):
         numerator = _numerator(a, b, x, float(n))
         denominator = _denominator(a, b, x, surplus, float(n))
         d = 1.0 / (denominator + numerator * d)

@@ -64,7 +64,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     array = tensor._array
     if interceptors:
         _note_numbers(array)
-    return array if type(array) is np.ndarray else np.asarray(array)
+    # Another object: to change its shape is nothing to the tensor.
+    return array[...] if type(array) is np.ndarray else np.asarray(array)
 
 
 def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -35,7 +35,8 @@ def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> 
     RuntimeError
         If the dtype cannot hold the number.
     """
-    if type(value) is float and -_SMALL < value < _SMALL and dtype.kind == "f":
+    kind = type(value)
+    if (kind is float or kind is int) and -_SMALL < value < _SMALL and dtype.kind == "f":
         return np.asarray(value, dtype)
     note_given(value)
     if isinstance(value, (complex, np.complexfloating)) and dtype.kind not in "bc":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.tensor import Tensor, refresh_view, wrap
+from numgrad.graph.tensor import Tensor, kind_of, refresh_view, wrap
 
 __all__ = ["key_of", "written_key"]
 
@@ -19,7 +19,7 @@ def written_key(key: Any) -> Any:
     Examples
     --------
     >>> written_key((slice(1, None), 2, ...))
-    ((1, None, None), 2, Ellipsis, '')
+    ((1, None, None), 2, Ellipsis)
     >>> written_key(True), written_key(slice(0, 2.0))
     (None, None)
     """
@@ -27,19 +27,39 @@ def written_key(key: Any) -> Any:
     if kind is int:
         return key
     if kind is slice:
-        start, stop, step = key.start, key.stop, key.step
-        for bound in (start, stop, step):
-            if type(bound) is not int and bound is not None:
+        bounds = _bounds(key)
+        return None if bounds is None else ("", *bounds)  # three ints are another key
+    if kind is tuple:
+        parts: list[Any] = []
+        for part in key:
+            kind = type(part)
+            if kind is int or part is Ellipsis:
+                parts.append(part)
+            elif kind is slice:
+                bounds = _bounds(part)
+                if bounds is None:
+                    return None
+                parts.append(bounds)
+            elif part is None:
+                parts.append("None")
+            else:
                 return None
-        return start, stop, step
+        return tuple(parts)
     if key is Ellipsis:
         return key
-    if key is None:
-        return "None"
-    if kind is not tuple:
-        return None
-    parts = [written_key(part) if type(part) is not tuple else None for part in key]
-    return None if None in parts else (*parts, "")
+    return "None" if key is None else None
+
+
+def _bounds(key: slice) -> Any:
+    """Return what a slice holds if that is ints alone; else None."""
+    start, stop, step = key.start, key.stop, key.step
+    if (
+        (start is None or type(start) is int)
+        and (stop is None or type(stop) is int)
+        and (step is None or type(step) is int)
+    ):
+        return start, stop, step
+    return None
 
 
 def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:
@@ -73,7 +93,7 @@ def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:
         if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
             return None  # are warned about
         same = next((at for at, each in enumerate(operands) if each is part), -1)
-        written.append((array.shape, array.strides, array.dtype, same))
+        written.append((part._kind or kind_of(part), same))
         operands.append(part)
     return tuple(written), tuple(parts)
 

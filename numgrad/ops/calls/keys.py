@@ -1,10 +1,10 @@
 """Keys of calls: what of a call decides what it comes to, and the lines that find that out.
 
-The key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad,
-and the arguments as they were written, with their types; of a tensor that the call writes to also
-what decides whether it may be, and where its history goes on. The lines stand in functions that
-`numgrad.ops.signatures.remembered_source` writes; tables of what keys lead to are in
-`numgrad.ops.calls.dispatch`.
+The key of a call holds the kinds of its tensors (dtype, shape and strides: `numgrad.graph.kinds`),
+which of them require grad, and the arguments as they were written, with their types; of a tensor
+that the call writes to also what decides whether it may be, and where its history goes on. The
+lines stand in functions that `numgrad.ops.signatures.remembered_source` writes; tables of what keys
+lead to are in `numgrad.ops.calls.dispatch`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.modes import call_interceptors, interceptors, modes
-from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.ops.calls.index_facts import key_of
 from numgrad.ops.calls.node_source import define_lines
 
@@ -73,8 +73,7 @@ def facts_of(tensors: Any) -> Any:
             return None
         if tensor._base is not None:
             refresh_view(tensor)
-        array = tensor._array
-        facts += (array.shape, array.strides, array.dtype)
+        facts.append(tensor._kind or kind_of(tensor))
         if tensor._edge is not NO_EDGE:
             needs |= bit
         bit <<= 1
@@ -109,7 +108,7 @@ def view_fact(view: Tensor) -> str | None:
 def _written_lines(name: str) -> tuple[list[str], list[str]]:
     """Return the lines that look at what is written to, and what they found."""
     return [
-        f"array_{name} = {name}._array",
+        _kind_line(name),
         f"counter_ = {name}._counter",
         f"base_ = {name}._base",
         "if base_ is None:",
@@ -119,14 +118,19 @@ def _written_lines(name: str) -> tuple[list[str], list[str]]:
         "else:",
         "    view_ = 'constant' if base_._edge is NO_EDGE else 'result'",
         f"    refresh_view({name})",
-    ], [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype", "view_"]
+    ], [f"kind_{name}", "view_"]
+
+
+def _kind_line(name: str) -> str:
+    """Return the line that asks for the kind of a tensor."""
+    return f"kind_{name} = {name}._kind or kind_of({name})"
 
 
 def _read_lines(name: str, written: bool) -> list[str]:
     """Return the lines that look at a tensor that may overlap another that is `written` to."""
     lines = [
         f"if {name}._base is not None: refresh_view({name})",
-        f"array_{name} = {name}._array",
+        _kind_line(name),
     ]
     return [*lines, *[f"if {name}._counter is counter_: view_ = None"] * written]
 
@@ -166,16 +170,15 @@ def tensor_lines(
     lines, facts = _written_lines(names[0]) if written else ([], [])
     for name in names[1:] if written else names:
         lines += _read_lines(name, written)
-        facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
+        facts.append(f"kind_{name}")
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in mixed:
         known = f"type({name})" if by_type else _number_fact(name, name in factors)
-        shape = ", ".join([f"array_{name}.{each}" for each in ("shape", "strides", "dtype")])
         lines += [
             f"if type({name}) is Tensor:",
             *[f"    {line}" for line in _read_lines(name, written)],
             f"    needs_{name} = {name}._edge is not NO_EDGE",
-            f"    fact_{name} = ({shape})",
+            f"    fact_{name} = kind_{name}",
             "else:",
             f"    needs_{name} = False",
             f"    fact_{name} = {known}",
@@ -248,6 +251,7 @@ NAMES = {
     "defaults": dtypes.defaults,
     "facts_of": facts_of,
     "key_of": key_of,
+    "kind_of": kind_of,
     "modes": modes,
     "interceptors": interceptors,
     "refresh_view": refresh_view,

@@ -8,8 +8,33 @@ Python does around them. What to save and what to hand to the kernel is known wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["run_source"]
+from numgrad.graph.kinds import Kind
+
+__all__ = ["PlainCall", "front_source", "run_source"]
+
+
+class PlainCall(NamedTuple):
+    """What a plain call takes, for operands of a kind.
+
+    Attributes
+    ----------
+    entry : callable
+        Of the kernel.
+    shape, dtype
+        Of the result.
+    rows : Kind
+        Of the result.
+    is_flat : bool
+        Whether operands are what the entry takes, as they are.
+    """
+
+    entry: Any
+    shape: tuple[int, ...]
+    dtype: Any
+    rows: Kind
+    is_flat: bool
 
 
 def run_source(
@@ -121,11 +146,11 @@ def front_source(
 ) -> str:
     """Return the source of the public function, the method or an operator of a primitive.
 
-    It runs the plain case on the spot: tensors of one shape and dtype, of few elements that lie row
-    by row, or one such tensor and a number. What else there is has a key in `call`.
-    In the same table the plain case looks up parts of such a key: the dtype for the kernel's entry
-    (of two operands: for tensors, and for one beside a number), and which operands require grad
-    (beside a number: "tn") for what makes the node.
+    It runs the plain case on the spot: tensors of one kind, of few elements that lie row by row, or
+    one such tensor and a number. What else there is has a key in `call`.
+    In the same table the plain case looks up parts of such a key: the kind for a `PlainCall` (of
+    two operands: for tensors, and for one beside a number), and which operands require grad (beside
+    a number: "tn") for what makes the node.
 
     Parameters
     ----------
@@ -154,54 +179,51 @@ def front_source(
         f"def function({head}):",
         f"    if {odd}:",
         f"        return {elsewhere}",
-        f"    array = {first}._array",
-        "    dtype = array.dtype",
-        "    shape = array.shape",
+        f"    kind = {first}._kind or kind_of({first})",
     ]
-    arrays = ["array", "right"][: len(names)]
-    plain = _plain_call(arrays, names, "t" * len(names), checked)
+    plain = _plain_call(names, "t" * len(names), checked)
     if not second:
         return "\n".join([*lines, *plain]) + "\n"
     lines += [
         f"    if type({second}) is Tensor:",
-        f"        right = {second}._array",
-        "        if dtype is not right.dtype or shape != right.shape:",
+        f"        if ({second}._kind or kind_of({second})) is not kind:",
         f"            return {checked}",
         *[f"    {line}" for line in plain],
-        f"    kind = type({second})",
-        "    if not (kind is float or kind is int):",
-        *[f"        if kind in NUMBERS: return {checked}"] * (options is not None and not rule),
+        f"    number = type({second})",
+        "    if not (number is float or number is int):",
+        *[f"        if number in NUMBERS: return {checked}"] * (options is not None and not rule),
         f"        return otherwise({operands})",
-        *_plain_call(["array"], names, "tn", checked),
+        *_plain_call(names, "tn", checked),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _plain_call(arrays: list[str], names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
+def _plain_call(names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
     """Return the lines that run a kernel's entry, wrap its result and attach a node."""
     number = "n" in kinds
-    tensors = names[: len(arrays)]
-    contiguous = " and ".join([f"{array}.flags.c_contiguous" for array in arrays])
-    given = [f"{array}.ravel()" for array in arrays] + ["right"] * number
+    tensors = names[: kinds.count("t")]
+    given = [f"{tensor}._array" for tensor in tensors]
+    flat = [f"{array}.ravel()" for array in given]
     require = [f"{tensor}._edge is not NO_EDGE" for tensor in tensors]
     unary = kinds == "t"
     key = repr(kinds) if number else "1" if unary else "needs"
-    entry = "find(dtype)" if unary else f"(find(dtype) or new_entries(dtype))[{int(number)}]"
+    plain = "find(kind)" if unary else f"(find(kind) or new_calls(kind))[{int(number)}]"
     operands = ", ".join([*tensors, *["right"] * number])
+    behind = ["right"] * number + ["value"]
     return [
         *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
-        f"    entry = {entry}",
-        # Of fewer than two dims, strides leave no choice of the result's.
-        "    if not entry or array.size > FEW_ELEMENTS or (",
-        f"        len(shape) > 1 and not ({contiguous})",
-        "    ):",
-        f"        if entry is None: find_entry(dtype, {number})",
+        f"    plain = {plain}",
+        "    if not plain:",
+        f"        if plain is None: find_call(kind, {number})",
         f"        return {otherwise}",
-        *[f"    right = {names[-1]} if kind is float else float({names[-1]})"] * number,
+        *[f"    right = {names[-1]} if number is float else float({names[-1]})"] * number,
+        "    entry, shape, dtype, rows, is_flat = plain",
         "    value = empty(shape, dtype)",
-        f"    entry({', '.join(given)}, value if len(shape) == 1 else value.ravel())",
+        f"    if is_flat: entry({', '.join([*given, *behind])})",
+        f"    else: entry({', '.join([*flat, *behind])}.ravel())",
         "    tensor = new(Tensor)",
         "    tensor._array = value",
+        "    tensor._kind = rows",
         "    tensor._counter = new_counter() if interceptors else [0]",
         f"    if ({' or '.join(require)}) and modes.grad:",
         *[f"        needs = ({require[0]}) + ({require[-1]}) * 2"] * (key == "needs"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numgrad.graph.kinds import kind_for
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.calls.node_source import (
     Saved,
@@ -238,10 +239,11 @@ class CallWriter:
             if not seen:
                 return value
         elif not seen and id(output) not in self.bases:
-            value.counter = f"c{number}_{index}"
-            self.lines.append(f"{value.counter} = [0]")
             return value
         made = [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
+        if id(step.written[index]) not in self.counted:
+            self.namespace[f"kind{number}_{index}"] = kind_for(step.written[index])
+            made.append(f"{name}._kind = kind{number}_{index}")
         if not view:
             self.lines += made
             value.counter = f"c{number}_{index}"
@@ -275,8 +277,14 @@ class CallWriter:
         ]
         return value
 
-    def _counter(self, root: Value) -> str:
-        return self.part(root, "counter") if root.is_argument else root.counter
+    def _counter(self, value: Value) -> str:
+        """Return the name of a version counter; one that nobody sees is made when it is saved."""
+        if value.is_argument:
+            return self.part(value, "counter")
+        if not value.counter:
+            value.counter = f"c_{value.array}"
+            self.lines.append(f"{value.counter} = [0]")
+        return value.counter
 
     def _record(
         self,
@@ -327,7 +335,7 @@ class CallWriter:
 
     def _saved(self, value: Value) -> str:
         """Return what is saved of a tensor: array, version counter and version."""
-        counter = self.part(value, "counter") if value.is_argument else value.counter
+        counter = self._counter(value)
         return f"{self.part(value, 'array')}, {counter}, {counter}[0]"
 
 

@@ -45,7 +45,7 @@ class _WriteWriter(CallWriter):
         writes = step.primitive.writes
         if writes is not None and self.alone and step.outputs[0] is self.result:
             fixed = {k: v for k, v in step.parameters.items() if k not in step.numbers}
-            self.namespace["writes"] = partial(writes, **fixed)
+            self.namespace["writes"] = partial(writes, **fixed) if fixed else writes
             self.write = f"writes({', '.join(arguments)})"
             return
         super()._compute(number, step, arguments)

@@ -8,6 +8,7 @@ domain that tests draw from. `numgrad.ops.core.declare` has the functions that d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
 from numgrad.ops.calls.dispatch import Calls
+from numgrad.ops.calls.keys import NAMES, tensor_lines
+from numgrad.ops.calls.node_source import define_lines
 from numgrad.ops.core.catalogue import check_name, enter
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise_node import ElementwiseNode
@@ -227,34 +230,35 @@ class ElementwisePrimitive(Primitive):
         """Run on tensors and numbers."""
         return self(*inputs, **parameters)
 
-    def call(self, operands: Sequence[Any], out: Tensor | None = None) -> Any:
-        """Promote, broadcast, compute, and record a node where one is needed."""
-        if call_interceptors or out is not None:
-            return self._run(operands, out)
-        facts: list[Any] = [dtypes.defaults.floating]
-        needs, bit = 0, 1
-        for operand in operands:
-            if type(operand) is Tensor:
-                if operand._base is not None:
-                    refresh_view(operand)
-                if operand._edge is not NO_EDGE:
-                    needs += bit
-                array = operand._array
-                facts += (array.dtype, array.shape, array.strides)
-            else:
-                facts.append(type(operand))
-            bit += bit
-        facts.append(needs and (needs if modes.grad else 0))
-        key = tuple(facts)
-        program = self.find_call(key)
-        if program is not None:
-            try:
-                return program(*operands)
-            except OverflowError:  # the type of a number stands in the key, not how great it is
-                return program(*in_64_bits(operands))
-        if all(type(each) in _EXACT for each in operands):
-            return self.calls.meet(key, operands, (), tuple(operands))
-        return self._run(operands)
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """``call(operands, out=None)``: promote, broadcast, compute, and record what needs it."""
+        names = [f"operand{position}" for position in range(len(self.inputs))]
+        look, facts = tensor_lines((), names, by_type=True)
+        given = ", ".join(names)
+        lines = [
+            "if call_interceptors or out is not None:",
+            "    return run(operands, out)",
+            f"{given}{',' * (len(names) == 1)} = operands",
+            *look,
+            f"key = (defaults.floating, {', '.join(facts)})",
+            "program = find(key)",
+            "if program is None:",
+            "    return meet(key, operands)",
+            "try:",
+            f"    return program({given})",
+            "except OverflowError:  # the type of a number stands in the key, not how great it is",
+            "    return program(*in_64_bits(operands))",
+        ]
+
+        def meet(key: Any, operands: Sequence[Any]) -> Any:
+            if all(type(each) in _EXACT for each in operands):
+                return self.calls.meet(key, operands, (), tuple(operands))
+            return self._run(operands)
+
+        namespace = {**NAMES, "find": self.find_call, "in_64_bits": in_64_bits}
+        namespace |= {"meet": meet, "run": self._run}
+        return define_lines("call", "operands, out=None", lines, namespace)
 
     def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Do what `call` does for calls that are not remembered, or not yet."""
@@ -320,7 +324,10 @@ class ElementwisePrimitive(Primitive):
         ]
         call = None
         if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
-            call = self.kernel.short(shape, values, casts, result)
+            try:
+                call = self.kernel.short(shape, values, casts, result)
+            except OverflowError:
+                call = self.kernel.short(shape, in_64_bits(values), casts, result)
         call = call or self._in_general(shape, compute, result)
         found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
         return found
@@ -344,7 +351,11 @@ class ElementwisePrimitive(Primitive):
         arrays: list[Any] = []
         for position, value in enumerate(values):
             if isinstance(value, Number):
-                arrays.append(self.number_converter(position, {"compute": compute})(value))
+                convert = self.number_converter(position, {"compute": compute})
+                try:
+                    arrays.append(convert(value))
+                except OverflowError:
+                    arrays.append(convert(in_64_bits(values)[position]))
             elif value.dtype is compute or position in self.masks:
                 arrays.append(value)
             elif modes.trace is None:

@@ -60,7 +60,8 @@ class ElementwiseNode(PrimitiveNode):
                 wrap(saved) if type(saved) is np.ndarray else f"a{index}"
                 for index, saved in enumerate(plan.values(self.saved))
             ]
-            kernel, outputs = self._kernel_of(gradient), [wrap(array) for array in arrays]
+            kernel = self._kernel_of(gradient, remembered=True)
+            outputs = [wrap(array) for array in arrays]
             step = step_of(None, operands, {}, outputs, kernel, True)
             modes.steps.steps.append(step)
         placed, owned = plan.place(gradient, arrays)
@@ -87,10 +88,13 @@ class ElementwiseNode(PrimitiveNode):
         arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
         return plan.place(gradient, arrays)
 
-    def _kernel_of(self, gradient: Array) -> Callable[..., list[Array]]:
+    def _kernel_of(
+        self, gradient: Array, *, remembered: bool = False
+    ) -> Callable[..., list[Array]]:
         """Return what computes the gradients of operands that were broadcast or cast.
 
-        It takes the cotangent, which lies as this one, and what was saved.
+        It takes the cotangent, which lies as this one, and what was saved; if it is `remembered`,
+        also of other nodes.
         """
         plan, metas, compute = self.plan, self.shapes, self.parameters["compute"]
         casts = [
@@ -106,6 +110,15 @@ class ElementwiseNode(PrimitiveNode):
                 shapes = None
         outputs = [wide] * plan.kernel_outputs
         kernel, beside = plan.kernel_with(self.saved, wide)
+        if remembered and shapes is None and not beside:
+            values = [gradient, *plan.values(self.saved)]
+            dtypes = [gradient.dtype] + [
+                compute if cast or type(value) is not np.ndarray else value.dtype
+                for value, cast in zip(values[1:], casts, strict=True)
+            ]
+            quick = kernel.quick(values, dtypes, outputs)
+            if quick is not None:
+                return quick
 
         def run(gradient: Array, *saved: Any) -> list[Array]:
             operands = [gradient]

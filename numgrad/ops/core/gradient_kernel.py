@@ -6,18 +6,20 @@ operands. The kernel computes the whole rule at once, so this is worked out from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.halves import HALF, has_half
-from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
 from numgrad.kernels.move.loop_order import loop_order
-from numgrad.kernels.move.memory_order import copy_in_order, empty_for
-from numgrad.kernels.pointwise.flat_calls import Number
+from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
+from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
+from numgrad.kernels.pointwise.short_calls import short_call
+from numgrad.kernels.pointwise.strided_calls import StridedCall
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.runtime.memory import empty
@@ -154,6 +156,35 @@ class GradientKernel(ElementwiseKernel):
             self.calls.clear()
         self.calls[key] = call, back
         return call, back
+
+    def quick(
+        self,
+        operands: Sequence[Array | Number],
+        casts: Sequence[np.dtype[Any]],
+        dtypes: Sequence[np.dtype[Any]],
+    ) -> Callable[..., list[Array]] | None:
+        """Return the quickest function for few elements that lie as these; None if there is none.
+
+        Parameters
+        ----------
+        operands : sequence of array or number
+            The first has the shape of the outputs.
+        casts : sequence of numpy.dtype
+            What each operand is cast or converted to.
+        dtypes : sequence of numpy.dtype
+            Those of the outputs.
+        """
+        first: Any = operands[0]
+        if not 0 < first.size <= FEW_ELEMENTS or HALF in dtypes or has_half(operands):
+            return None
+        given = [
+            as_dtype(operand, dtype) if type(operand) is np.ndarray else converter(dtype)(operand)
+            for operand, dtype in zip(operands, casts, strict=True)
+        ]
+        call, back = self.prepared(first.shape, given, dtypes)
+        if not isinstance(call, (FlatCall, StridedCall)):
+            return None
+        return short_call(call, operands, casts, back, several=True)
 
     def _orders_of(self, shape: tuple[int, ...], operands: Sequence[Any]) -> list[Order]:
         arrays = [operand for operand in operands if type(operand) is np.ndarray]

@@ -13,7 +13,7 @@ from numgrad.graph.inplace import check_counted, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.recorder import Traced
-from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.tensor import NO_EDGE, Tensor, set_array
 from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.move.strides import repeats_elements
@@ -65,7 +65,7 @@ def write(
         else:
             known = arrays_among([array]) if deciding is None else deciding
             target = empty_for(array.shape, target.dtype, known)
-        out._array = target
+        set_array(out, target)
     elif repeats_elements(target):
         raise RuntimeError(OVERLAPS_ITSELF)
     write_elements(out, ..., array)

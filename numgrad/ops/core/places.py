@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, place_of
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, set_array, wrap
 from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_in_order, empty_like
 from numgrad.ops.calls.steps import forget_steps, step_of
 from numgrad.runtime.memory import empty
@@ -89,14 +89,14 @@ def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:
     if type(array) is Traced:
         if value._base is not None:
             value = value.clone()
-        value._array = modes.trace.laid_out(value._array, memory, *sources)
+        set_array(value, modes.trace.laid_out(value._array, memory, *sources))
     elif memory.strides != array.strides:
         memory[...] = array
         if value._base is not None:
             value = value.clone()
         if modes.steps is not None:
             _note_copy(value, memory)
-        value._array = memory
+        set_array(value, memory)
     return value
 
 

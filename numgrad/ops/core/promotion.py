@@ -101,7 +101,7 @@ def _in_64_bits(value: int, operands: Sequence[Any]) -> int:
     if -(2**63) <= value < 2**63:
         return value
     refuse_wide(value)
-    arrays = [getattr(each, "_array", each) for each in operands]
+    arrays = [each._array if isinstance(each, Tensor) else each for each in operands]
     if all(isinstance(each, int) or each.dtype.kind == "b" for each in arrays):
         raise RuntimeError(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "

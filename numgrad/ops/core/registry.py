@@ -8,17 +8,19 @@ declared (`numgrad.ops.signatures`) come here, too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
+from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes import call_interceptors, interceptors, modes
-from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
+from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
-from numgrad.ops.calls.plain_calls import front_source
+from numgrad.ops.calls.plain_calls import PlainCall, front_source
 from numgrad.ops.core.catalogue import RESERVED, check_name, replaced
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 
@@ -111,19 +113,25 @@ def make_front(
     arity = len(primitive.inputs)
     find, keep = primitive.find_call, primitive.calls.keep
 
-    def new_entries(dtype: Any) -> Any:
-        """Make room for the kernel's loops for a dtype: of tensors, and of one and a number."""
-        return keep(dtype, [None, None])
+    def new_calls(kind: Kind) -> Any:
+        """Make room for the calls of operands of a kind: of tensors, and of one and a number."""
+        return keep(kind, [None, None])
 
-    def find_entry(dtype: Any, with_number: bool) -> None:
-        """Find the kernel's loop for a dtype; False if the plain case can't be of that."""
-        pattern = "as" if with_number else "a" * arity
-        is_plain = dtype in FLOATING and dtype in plain
-        entry = is_plain and kernel.entry(pattern, dtype, 1)
-        if arity == 1:
-            keep(dtype, entry)
+    def find_call(kind: Kind, with_number: bool) -> None:
+        """Find what a call of operands of a kind takes; False if the plain case can't be of it."""
+        shape, dtype = kind.shape, kind.dtype
+        found: Any = dtype in FLOATING and dtype in plain and prod(shape) <= FEW_ELEMENTS
+        # Of fewer than two dims, strides leave no choice of the result's.
+        if found and (len(shape) < 2 or kind.lies_in_rows):
+            entry = kernel.entry("as" if with_number else "a" * arity, dtype, 1)
+            is_flat = len(shape) == 1 and kind.lies_in_rows
+            found = PlainCall(entry, shape, dtype, kind_for(np.empty(shape, dtype)), is_flat)
         else:
-            (find(dtype) or new_entries(dtype))[with_number] = entry
+            found = False
+        if arity == 1:
+            keep(kind, found)
+        else:
+            (find(kind) or new_calls(kind))[with_number] = found
 
     def make_recorder(key: Any, kinds: str) -> Any:
         """Return what attaches a node to a result, for the operands that require grad."""
@@ -132,19 +140,19 @@ def make_front(
 
     namespace = {
         "__name__": __name__,
-        "FEW_ELEMENTS": FEW_ELEMENTS,
         "NO_EDGE": NO_EDGE,
         "Tensor": Tensor,
         "call": primitive.call,
         "call_interceptors": call_interceptors,
         "empty": np.empty,
         "find": find,
-        "find_entry": find_entry,
+        "find_call": find_call,
         "interceptors": interceptors,
+        "kind_of": kind_of,
         "modes": modes,
         "new": object.__new__,
         "new_counter": new_counter,
-        "new_entries": new_entries,
+        "new_calls": new_calls,
         "otherwise": otherwise,
         "make_recorder": make_recorder,
         "refresh_view": refresh_view,

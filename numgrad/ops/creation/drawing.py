@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,6 +110,7 @@ class Distribution:
         return _NUMBERS[self.kind](source, shape, self.dtype, *self.parameters)
 
 
+@cache
 def uniform(dtype: dtypes.dtype) -> Distribution:
     """Return numbers from [0, 1); for complex dtypes, both parts are."""
     if dtype.category < dtypes.FLOATING:
@@ -118,6 +120,7 @@ def uniform(dtype: dtypes.dtype) -> Distribution:
     return Distribution("uniform", dtype)
 
 
+@cache
 def normal(dtype: dtypes.dtype) -> Distribution:
     """Return normally distributed numbers of variance 1 (half of it in each part if complex)."""
     if dtype.category < dtypes.FLOATING:

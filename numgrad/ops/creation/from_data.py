@@ -183,7 +183,7 @@ def as_tensor(data: Any, dtype: Any) -> Tensor:
         array = check_array(data)
         note_given(array)
         if dtype is None or dtype.numpy == array.dtype:
-            return wrap(array)
+            return wrap(array[...])
         note_copy(array)
         return fresh(cast_array(array, dtype))
     return fresh(build_array(data, dtype))
@@ -237,7 +237,7 @@ def asarray(obj: Any, dtype: Any, copy: bool | None, requires_grad: bool | None)
         obj = _writable(obj)
     if isinstance(obj, (Tensor, np.ndarray)):
         note_given(obj)
-        source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
+        source = obj if isinstance(obj, Tensor) else wrap(check_array(obj)[...])
         if requires_grad is None and source.requires_grad:
             warn(_INHERITS_REQUIRES_GRAD)
         same = dtype is None or dtype is source.dtype
@@ -302,7 +302,7 @@ def from_numpy(array: Array) -> Tensor:
             "to a tensor."
         )
     note_given(array)
-    return wrap(array)
+    return wrap(array[...])
 
 
 @declare("from_dlpack(object ext_tensor, *, device? device=None, bool? copy=None)", method=False)

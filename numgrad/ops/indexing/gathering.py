@@ -13,6 +13,7 @@ from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import (
     add_indexed,
+    are_inside,
     put_indexed,
     reduce_indexed,
     take_indexed,
@@ -26,7 +27,6 @@ from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
@@ -67,6 +67,8 @@ def with_dims(array: Array) -> Array:
 def _gather(array: Array, dim: int, index: Array) -> Array:
     if not index.size:
         return np.empty(index.shape, array.dtype)
+    if array.ndim == 1:
+        return array[index]
     return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
-from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.kernels.move.indexing import add_indexed, are_inside, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
@@ -16,7 +16,6 @@ from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
-from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where

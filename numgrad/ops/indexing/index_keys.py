@@ -20,6 +20,7 @@ from numgrad.graph.recorder import (
 )
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.graph.warned import warn
+from numgrad.kernels.move.indexing import are_inside
 from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
@@ -30,7 +31,6 @@ from numgrad.ops.movement.unit_dims import unsqueeze
 __all__ = [
     "Indices",
     "apply_key",
-    "are_inside",
     "check_indices",
     "held_in",
     "mask_in",
@@ -307,14 +307,6 @@ def _own_positions(positions: Any) -> Any:
     if type(positions) is np.ndarray and 0 in positions.strides:
         positions = copy_like(positions)  # which keeps the order of the other dims
     return positions.astype(np.int64)
-
-
-def are_inside(positions: Array, size: int) -> bool:
-    """Whether int64 positions all lie from 0 to a size."""
-    if not positions.size:
-        return True
-    # Negative ones would be the greatest.
-    return bool(np.maximum.reduce(positions.view(np.uint64), axis=None) < size)
 
 
 @at_run_time

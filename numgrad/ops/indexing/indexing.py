@@ -14,7 +14,7 @@ from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, kind_of, refresh_view, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.indexing import (
     add_indexed,
@@ -237,25 +237,36 @@ def getitem(input: Tensor, key: Any) -> Tensor:
     """
     if type(input) is not Tensor or call_interceptors:
         return _getitem(input, key)
+    written = written_key(key)
+    if written is not None:
+        return _view_at(input, key, written)
+    operands = [input]
+    found = key_of(key, operands)
+    if found is None:
+        return _getitem(input, key)
+    written, key = found
     if input._base is not None:
         refresh_view(input)
-    array, needs, written = input._array, input._edge is not NO_EDGE, written_key(key)
-    facts = array.shape, array.strides, array.dtype, needs, needs and modes.grad
-    if written is not None:
-        program = _find((facts, written))
-        if program is None:
-            return _CALLS.meet((facts, written), (input,), (), (input, key))
-        result: Tensor = program(input)
-    else:
-        operands = [input]
-        found = key_of(key, operands)
-        if found is None:
-            return _getitem(input, key)
-        written, key = found
-        program = _find((facts, written))
-        if program is None:
-            return _CALLS.meet((facts, written), operands, (), (input, key))
-        result = program(*operands)
+    needs = input._edge is not NO_EDGE
+    facts = input._kind or kind_of(input), written, needs, needs and modes.grad
+    program = _find(facts)
+    if program is None:
+        return _CALLS.meet(facts, operands, (), (input, key))
+    result: Tensor = program(*operands)
+    return _getitem(input, key) if result is None else result
+
+
+def _view_at(input: Tensor, key: Any, written: Any) -> Tensor:
+    """Return the view ``input[key]``, where nothing has to see every call."""
+    if input._base is not None:
+        refresh_view(input)
+    needs = input._edge is not NO_EDGE
+    facts = input._kind or kind_of(input), written, needs, needs and modes.grad
+    program = _find(facts)
+    if program is None:
+        made: Tensor = _CALLS.meet(facts, (input,), (), (input, key))
+        return made
+    result: Tensor = program(input)
     return _getitem(input, key) if result is None else result
 
 
@@ -404,26 +415,37 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     >>> x
     tensor([0., 2., 2.])
     """
-    source = _value_tensor(input, value)
+    number = None if isinstance(value, Tensor) else _number_array(input, value)
+    source: Any = value if number is None else None
     if key is False:
         return
+    written = written_key(key)
     if interceptors and modes.level is not None:
         parts = key if isinstance(key, tuple) else (key,)
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     part: Any
-    if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
-        part = getitem(input, key)
-        if part._array.shape == input._array.shape and _are_slices(key):
-            part = input  # all of it
-    elif key is None or key is True:
+    if key is None or key is True:
         part = unsqueeze(input, 0)
     elif key is Ellipsis:
         part = input
+    elif written is not None:
+        plain = type(input) is Tensor and not call_interceptors
+        part = _view_at(input, key, written) if plain else _getitem(input, key)
+        if part._array.shape == input._array.shape and _are_slices(key):
+            part = input  # all of it
+        if number is not None and plain and _is_unrecorded(part):
+            if repeats_elements(part._array):
+                raise RuntimeError(OVERLAPS_ITSELF)
+            write_elements(part, ..., number)
+            return
     else:
+        source = fresh(number) if number is not None else source
         part = _put_remembered(input, key, source)
         if part is None:
             return
+    if number is not None and source is None:
+        source = fresh(number)
     array, target = source._array, part._array
     if array.dtype.kind == "c" and target.dtype.kind not in "bc":
         source = cast(source, target.dtype)  # which warns
@@ -579,14 +601,22 @@ def _filled_where(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     return result
 
 
-def _value_tensor(input: Tensor, value: Any) -> Tensor:
-    """Return what is to be written as a tensor."""
-    if isinstance(value, Tensor):
-        return value
+def _is_unrecorded(part: Tensor) -> bool:
+    """Return whether to write a number is only that: nobody watches, and no graph holds it."""
+    if interceptors:
+        return False
+    base = part._base
+    if base is not None and base._edge is not NO_EDGE and modes.grad:
+        return False
+    return part._edge is NO_EDGE or not modes.grad
+
+
+def _number_array(input: Tensor, value: Any) -> Any:
+    """Return a number that is to be written, in the dtype of what is written to."""
     if type(value) is int and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return fresh(scalar_array(value, input._array.dtype, checks_half=False))
+        return scalar_array(value, input._array.dtype, checks_half=False)
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")

@@ -91,7 +91,7 @@ def _broadcast_dims(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _quick_sum_to(array: Array, shape: tuple[int, ...]) -> Any:
     dims = _broadcast_dims(array, shape)
     keepdim = len(dims) + len(shape) > array.ndim  # then those that are left have size 1
-    run = reductions.short("sum", array.shape, array.dtype, dims, keepdim)
+    run = reductions.short_as_it_lies("sum", array, dims, keepdim)
     if run is None or run(array).shape == shape:
         return run
     return lambda array: run(array).reshape(shape)
@@ -104,7 +104,7 @@ _SUM_TO_SIZE: Primitive = Primitive(
     _sum_to,
     ["input"],
     [lambda g, input_shape: expand_to(g, input_shape)],
-    few=_quick_sum_to,
+    quick=_quick_sum_to,
     linear=True,
     samples=[
         lambda make: (sum_to_size, [make(2, 3)], {"size": (1, 3)}),

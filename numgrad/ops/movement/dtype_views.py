@@ -14,7 +14,7 @@ from numgrad.base import dtypes
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Tensor, set_array
 from numgrad.ops.movement.casts import detach
 from numgrad.ops.movement.complex_views import REAL_DTYPES
 
@@ -48,7 +48,7 @@ def view_dtype(input: Tensor, dtype: dtypes.dtype) -> Tensor:
             "while a function is traced there are none: pass the viewed tensor in as an argument, "
             "or use to(dtype) if it is the numbers that you want"
         )
-    seen._array = array.view(wanted)
+    set_array(seen, array.view(wanted))
     return seen
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
+from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
@@ -51,16 +52,22 @@ def _join_quickly(arrays: Sequence[Array], dim: int, dtype: np.dtype[Any], *, ne
     own = arrays[0].shape
     if len(own) > 2 or any(array.dtype != dtype or array.shape == (0,) for array in arrays):
         return None
+    size = sum([array.nbytes for array in arrays])
+    make = np.empty if size < RECYCLED_BYTES else empty
     if not new:
         shape = _joined_shape(arrays, dim)
-        return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype))
+        if len(own) == 1 and make is not empty:
+            return lambda *arrays: np.concatenate(arrays)
+        return lambda *arrays: np.concatenate(arrays, dim, make(shape, dtype))
+    if not own and make is not empty:
+        return lambda *arrays: np.array([array.item() for array in arrays], dtype)
     whole = (*own[:dim], len(arrays), *own[dim:])
     if dim == len(own):
         return lambda *arrays: np.concatenate(
-            [array[..., None] for array in arrays], dim, empty(whole, dtype)
+            [array[..., None] for array in arrays], dim, make(whole, dtype)
         )
     shape = _joined_shape(arrays, dim)
-    return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype)).reshape(whole)
+    return lambda *arrays: np.concatenate(arrays, dim, make(shape, dtype)).reshape(whole)
 
 
 def _joined_shape(parts: Sequence[Array], dim: int) -> tuple[int, ...]:

@@ -8,14 +8,15 @@ recorded on the base with it (see `numgrad.ops.mutation.inplace`).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import REMEMBERED_CALLS
-from numgrad.graph.recorder import address_of, place_of
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
+from numgrad.graph.kinds import Kind, kind_for
+from numgrad.graph.recorder import address_of, distance, place_of
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, kind_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
@@ -321,7 +322,7 @@ _APART = (
 )
 
 
-class Geometry(NamedTuple):
+class Geometry:
     """Where a view lies in the memory of its base, in elements of the one of smaller dtype.
 
     Attributes
@@ -331,11 +332,21 @@ class Geometry(NamedTuple):
     parts : str
         ``"base"`` if the base is complex and the view real, so that the base counts as real
         numbers; ``"view"`` the other way round; else empty.
+    is_apart : bool
+        Whether base and view have one dtype, and no place of the view is there twice.
+    in_rows : bool
+        Whether the base lies row by row beside.
     """
 
-    outer: Layout
-    inner: Layout
-    parts: str
+    __slots__ = ("in_rows", "inner", "is_apart", "outer", "parts")
+
+    def __init__(self, outer: Layout, inner: Layout, parts: str) -> None:
+        self.outer, self.inner, self.parts = outer, inner, parts
+        self.is_apart = not parts and not may_overlap(inner)
+        rows = layout_of(np.empty(outer[0], np.bool_))
+        self.in_rows = (
+            self.is_apart and outer[1:] == rows[1:] and inner[2] >= 0 and 0 not in inner[0]
+        )
 
 
 def geometry_of(view: Tensor, base: Tensor) -> Geometry:
@@ -347,13 +358,18 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
         If it lies elsewhere by now.
     """
     outer, inner = place_of(base._array), place_of(view._array)
-    between = address_of(inner) - address_of(outer) if inner.size else 0
-    return geometry_between(
-        outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype, between
-    )
+    between = distance(outer, inner) if inner.size else 0
+    if inner is view._array and outer is base._array:
+        return _between_kinds(base._kind or kind_of(base), view._kind or kind_of(view), between)
+    return _between_kinds(kind_for(outer), kind_for(inner), between)
 
 
 @lru_cache(REMEMBERED_CALLS)
+def _between_kinds(outer: Kind, inner: Kind, between: int) -> Geometry:
+    facts = outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype
+    return geometry_between(*facts, between)
+
+
 def geometry_between(
     outer_shape: tuple[int, ...],
     outer_strides: tuple[int, ...],
@@ -408,15 +424,31 @@ def inside_of(array: Array, geometry: Geometry) -> Any:
 
     None if it does not lie as the base did, or if what is read there is more than once in it.
     """
-    outer, (size, steps, first), parts = geometry
-    if parts or not scatter.same_layout(array, outer) or may_overlap((size, steps, first)):
+    outer, (size, steps, first) = geometry.outer, geometry.inner
+    if geometry.in_rows and array.flags.c_contiguous and array.shape == outer[0]:
+        return _within(array, geometry)
+    if not geometry.is_apart or not scatter.same_layout(array, outer):
         return None
     return strided_view(array, (size, steps, first - outer[2]))
 
 
-def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
-    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
+def _within(array: Array, geometry: Geometry) -> Array:
+    """Return the part of an array that lies row by row, as the base did."""
+    (size, steps, first), itemsize = geometry.inner, array.itemsize
+    strides = [step * itemsize for step in steps]
+    return np.ndarray(size, array.dtype, array, first * itemsize, strides)
+
+
+def scattered(array: Array, source: Any, geometry: Geometry) -> Array:
+    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about.
+
+    The source may be one number.
+    """
     outer, inner = geometry.outer, geometry.inner
+    if geometry.in_rows and array.flags.c_contiguous:
+        result = array.copy()
+        _within(result, geometry)[...] = source
+        return result
     if not array.flags.c_contiguous or layout_of(array)[1] != outer[1]:
         return _scatter_arrays(array, source, outer, inner)
     result = array.copy()

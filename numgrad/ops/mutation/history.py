@@ -62,9 +62,7 @@ class CopySlices(Node):
             if inside is not None:
                 rows = inside if inside.flags.c_contiguous else inside.copy()
                 results, owned = saved[0].run_arrays([rows])
-                through = results[0]
-                if through is None:
-                    through = np.zeros(inside.shape, inside.dtype)
+                through = 0 if results[0] is None else results[0]
                 base = scattered(gradient, through, geometry)
                 return [base, *results[1:]], [True, *[own is True for own in owned[1:]]]
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]

@@ -30,7 +30,15 @@ from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
+from numgrad.graph.tensor import (
+    NO_EDGE,
+    Tensor,
+    fresh,
+    move_retained,
+    refresh_view,
+    set_array,
+    wrap,
+)
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
 from numgrad.ops.calls.steps import forget_steps
@@ -327,7 +335,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             memory, first = memory_of(self)
             step = (address_of(view._array) - address_of(self._array)) // self._array.itemsize
             self._memory, self._offset = memory, first + step
-        self._array = view._array
+        set_array(self, view._array)
         bump_version(self)
         if modes.grad and made is not None and made[0] is not None:
             made[0].__class__ = _in_place_class(type(made[0]))

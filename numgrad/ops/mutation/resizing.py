@@ -17,7 +17,7 @@ from numgrad.graph.inplace import (
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, level_counter
+from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, level_counter, set_array
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.ops.arguments.dims import read_sizes
 from numgrad.ops.arguments.factories import check_memory_format
@@ -110,10 +110,10 @@ def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -
         _stand_alone(tensor)
     elements = memory[first : first + count]
     if order is None:
-        tensor._array = elements.reshape(shape)
+        set_array(tensor, elements.reshape(shape))
     else:
         back = sorted(range(len(order)), key=order.__getitem__)
-        tensor._array = elements.reshape([shape[dim] for dim in order]).transpose(back)
+        set_array(tensor, elements.reshape([shape[dim] for dim in order]).transpose(back))
     if tensor._base is None:
         tensor._memory, tensor._offset = memory, first
     bump_version(tensor)
@@ -235,7 +235,7 @@ def set_(
         array = strided_view(source._array, place(source, shape, stride, start))
     _prepare(self)
     self._owner = None if source is None else holder_of(source)  # before the array, if its own view
-    self._array = array
+    set_array(self, array)
     self._memory, self._offset = None, 0
     (self if self._base is None else self._base)._parted = True
     bump_version(self)

@@ -28,7 +28,7 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["ctc_loss", "losses_of"]
 
 # In the place of -inf, of which differences are nan: exp of it is 0, and so is that of its double.
-_NEVER = -1e30
+_IMPOSSIBLE = -1e30
 
 # --- derivatives of the gradient ------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def _shifted(x: Tensor, places: int) -> Tensor:
     """Return rows moved by some places, with what never happens in those that become free."""
     rows, count = x._array.shape
     width = min(abs(places), count)
-    free = full((rows, width), _NEVER, dtype=x.dtype)
+    free = full((rows, width), _IMPOSSIBLE, dtype=x.dtype)
     if places > 0:
         return cat((free, x[:, : count - width]), 1)
     return cat((x[:, width:], free), 1)
@@ -63,13 +63,13 @@ class _Paths:
 
     def __init__(self, g: Tensor, logs: Tensor, states: Tensor, inside: Tensor) -> None:
         self.states, self.inside = states, inside
-        self.logs = [self._of_states(each, _NEVER) for each in logs.unbind(0)]
+        self.logs = [self._of_states(each, _IMPOSSIBLE) for each in logs.unbind(0)]
         self.tangents = [self._of_states(each, 0.0) for each in g.unbind(0)]
         behind = _shifted(where(inside, states, -1).to(logs.dtype), 2)
         self.skips = behind != states.to(logs.dtype)
         # A sequence ends in its last two states.
         count = unsqueeze(sum_(inside.long(), 1), 1)
-        self.ends = where(inside & (arange(inside._array.shape[1]) >= count - 2), 0.0, _NEVER)
+        self.ends = where(inside & (arange(inside._array.shape[1]) >= count - 2), 0.0, _IMPOSSIBLE)
 
     def _of_states(self, frame: Tensor, otherwise: float) -> Tensor:
         return where(self.inside, gather(frame, 1, self.states), otherwise)
@@ -78,16 +78,16 @@ class _Paths:
         """Return the sums, and their tangents, of what leads to each state, or from it."""
         sign = 1 if forward else -1
         skips = self.skips if forward else _shifted(self.skips.to(x.dtype), -2) > 0
-        ways = [x, _shifted(x, sign), where(skips, _shifted(x, 2 * sign), _NEVER)]
+        ways = [x, _shifted(x, sign), where(skips, _shifted(x, 2 * sign), _IMPOSSIBLE)]
         moved = [tangent, _shifted(tangent, sign), _shifted(tangent, 2 * sign)]
-        three = clamp_min(stack(ways, 0), _NEVER)
+        three = clamp_min(stack(ways, 0), _IMPOSSIBLE)
         return three.logsumexp(0), sum_(softmax(three, 0) * stack(moved, 0), 0)
 
     def shares(self, frames: Tensor) -> list[Tensor]:
         """Return the tangents of the shares that states have in each frame, of all paths."""
         last = unsqueeze(frames, 1)
         first = arange(self.inside._array.shape[1]) < 2
-        x, tangent = where(first, self.logs[0], _NEVER), where(first, self.tangents[0], 0.0)
+        x, tangent = where(first, self.logs[0], _IMPOSSIBLE), where(first, self.tangents[0], 0.0)
         ahead = [(x, tangent)]
         for t in range(1, len(self.logs)):
             further, moved = self._step(x, tangent, True)
@@ -95,14 +95,14 @@ class _Paths:
             x = where(goes_on, further + self.logs[t], x)
             tangent = where(goes_on, moved + self.tangents[t], tangent)
             ahead.append((x, tangent))
-        ending = clamp_min(x + self.ends, _NEVER)
+        ending = clamp_min(x + self.ends, _IMPOSSIBLE)
         total = ending.logsumexp(1, True)
         of_total = sum_(softmax(ending, 1) * tangent, 1, True)
         x, tangent = self.ends, self.ends * 0
         found = []
         for t in range(len(self.logs) - 1, -1, -1):
             before, of_before = ahead[t]
-            share = exp(clamp_min(before + x - total, _NEVER))
+            share = exp(clamp_min(before + x - total, _IMPOSSIBLE))
             found.append(where(last > t, share * (of_before + tangent - of_total), 0.0))
             if t:
                 further, moved = self._step(x + self.logs[t], tangent + self.tangents[t], False)

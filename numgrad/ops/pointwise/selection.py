@@ -10,12 +10,11 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
 from numgrad.graph.warned import warn
-from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.core.out_argument import refuse_gradients
-from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.promotion import refuse_wide, result_dtype
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
 
@@ -327,7 +326,8 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
         if isinstance(bound, (int, float)) and isinstance(input, Tensor):
             if input._array.dtype.kind == "f" and -_IN_EVERY_FLOAT < bound < _IN_EVERY_FLOAT:
                 continue
-            converter(np.dtype(np.int64 if isinstance(bound, int) else np.float64))(bound)
+            if isinstance(bound, int):
+                refuse_wide(bound)
             dtype = result_dtype([input, *[each for each in bounds if each is not None]])
             scalar_array(bound, dtype.numpy)
 

@@ -210,10 +210,22 @@ def _logsumexp_gradient(
     cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool
 ) -> Array:
     found = softmax.logsumexp_gradient(cotangent, input, output, dims)
-    by_rows = cotangent.flags.c_contiguous or not any(cotangent.strides)
-    if by_rows and input.flags.c_contiguous and output.flags.c_contiguous:
+    if _are_in_rows(cotangent, input, output):
         return found
     return in_order_of(found, _walked(cotangent, input, output, dims, keepdim))
+
+
+def _are_in_rows(cotangent: Array, input: Array, output: Array) -> bool:
+    by_rows = cotangent.flags.c_contiguous or not any(cotangent.strides)
+    return by_rows and input.flags.c_contiguous and output.flags.c_contiguous
+
+
+def _quick_gradient(
+    cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool
+) -> Any:
+    if not _are_in_rows(cotangent, input, output) or cotangent.dtype != input.dtype:
+        return None
+    return softmax.short_logsumexp_gradient(input.shape, input.dtype, dims)
 
 
 def _walked(cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool) -> list[Any]:
@@ -235,6 +247,7 @@ _LOGSUMEXP_BACKWARD: Primitive = Primitive(
         lambda g, y: mul(g, y),
         lambda g, y, dims, keepdim: neg(sum_(mul(g, y), dims, keepdim)),
     ],
+    quick=_quick_gradient,
     lies=lambda cotangent, input, output, dims, keepdim: empty_for(
         input.shape, input.dtype, _walked(cotangent, input, output, dims, keepdim)
     ),

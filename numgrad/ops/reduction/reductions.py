@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,24 +40,30 @@ def _repeat(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> 
     if array.ndim == 0 and array.flags.c_contiguous:
         # What np.broadcast_to does, in a tenth of its time.
         return np.ndarray(shape, array.dtype, array, 0, (0,) * len(shape))
-    if keepdim or not dims:
-        return np.broadcast_to(array, shape)
-    itemsize = array.itemsize
-    steps, lengths = list(array.strides), list(array.shape)
-    for dim in sorted(dims):
-        # A dim of length 1 leads past what is behind it, and so has its place in the order of dims.
-        step = lengths[dim] * steps[dim] if dim < len(lengths) else itemsize
-        lengths.insert(dim, shape[dim])
-        steps.insert(dim, step if shape[dim] == 1 else 0)
+    itemsize, steps = array.itemsize, _steps_of_repeated(array, shape, dims, keepdim)
     if array.flags.c_contiguous and array.size:
         return np.ndarray(shape, array.dtype, array, 0, steps)
     return strided_view(array, (tuple(shape), tuple([step // itemsize for step in steps]), 0))
 
 
+def _steps_of_repeated(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Dims:
+    """Return how far elements lie apart in the result of a reduction, repeated."""
+    steps, lengths = list(array.strides), list(array.shape)
+    if keepdim or not dims:
+        pairs = zip(lengths, shape, steps, strict=True)
+        return tuple([step if length == new else 0 for length, new, step in pairs])
+    for dim in sorted(dims):
+        # A dim of length 1 leads past what is behind it, and so has its place in the order of dims.
+        step = lengths[dim] * steps[dim] if dim < len(lengths) else array.itemsize
+        lengths.insert(dim, shape[dim])
+        steps.insert(dim, step if shape[dim] == 1 else 0)
+    return tuple(steps)
+
+
 def _repeat_quickly(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Any:
-    if array.ndim:
-        return partial(_repeat, shape=shape, dims=dims, keepdim=keepdim)
-    dtype, strides = array.dtype, (0,) * len(shape)
+    if not (array.flags.c_contiguous and array.size):
+        return None
+    dtype, strides = array.dtype, _repeat(array, shape, dims, keepdim).strides
     return lambda array: np.ndarray(shape, dtype, array, 0, strides)
 
 
@@ -144,8 +149,8 @@ def _sum_of_few(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
 def _quick_sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
-    total = kernels.sum
-    return lambda array: total(array, dims, keepdim)
+    short, total = kernels.short_as_it_lies("sum", array, dims, keepdim), kernels.sum
+    return short or (lambda array: total(array, dims, keepdim))
 
 
 _TOTAL: Primitive = Primitive(

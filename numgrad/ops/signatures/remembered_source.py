@@ -5,9 +5,9 @@ comes before the last line:
 
         if type(input) is Tensor and not call_interceptors:
             if input._base is not None: refresh_view(input)
-            array_input = input._array
+            kind_input = input._kind or kind_of(input)
             needs_input = input._edge is not NO_EDGE
-            key_ = (array_input.shape, ..., needs_input, needs_input and modes.grad, dim, length)
+            key_ = (kind_input, needs_input, needs_input and modes.grad, dim, length)
             program_ = find(key_)
             if program_ is None:
                 return meet(key_, (input,), (dim, length), (input, dim, length))

@@ -12,7 +12,7 @@ from numgrad.ops.spatial.convolution import CONVOLUTIONS
 from numgrad.ops.spatial.grids import MODES, PADDINGS, affine_grid, grid_sample
 from numgrad.ops.spatial.shuffling import channel_shuffle
 
-__all__: list[str] = []
+__all__ = ["affine_grid_generator", "conv_tbc", "native_channel_shuffle"]
 
 
 @declare(

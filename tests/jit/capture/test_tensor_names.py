@@ -98,7 +98,7 @@ def _asked(owner: Any, *given: Any, attribute: Any, name: str) -> Any:
 @pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(
     "name",  # an address is another one in every call
-    [n for n in ATTRIBUTES if not is_of_tensors(n) and n != "data_ptr"],
+    [n for n in ATTRIBUTES if not is_of_tensors(n) and "data_ptr" not in n],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_number_of_a_tensor_leaves_an_array_noticed(name: str) -> None:

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad
+from numgrad.kernels.pointwise.elementwise import Elementwise
+from numgrad.ops.core.catalogue import CATALOGUE
 from tests.cases import examples
 
 INTS = [0, 1, 2, 3, -1, -2, 7, 127, 128, 255, 256, -129, 2**31, -(2**31) - 1, 2**62, 2**63 - 1]
@@ -54,6 +57,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "fmod": lambda m, x, k: x.fmod(k),
     "new_full": lambda m, x, k: x.new_full((2,), k),
 }
+LONG = np.dtype(np.int64)
 # Ints that no dtype holds: PyTorch refuses them everywhere, here a float takes them.
 FAR = {2**64, 10**30, -(2**63) - 1, -(10**30)}
 
@@ -104,6 +108,27 @@ def test_numbers_give_what_pytorchs_give(
     expected = outcome(torch, name, dtype, requires, numbers)
     got = outcome(numgrad, name, dtype, requires, numbers)
     assert list(zip(numbers, got, strict=True)) == list(zip(numbers, expected, strict=True))
+
+
+def test_powers_by_bools_and_numbers_are_pytorchs(torch: Any) -> None:
+    for dtype in ("bool", "uint8", "int64", "float32", "complex64"):
+        for exponent in (True, False, 0, 1, 2, 3, 0.5, 2.0):
+            found = []
+            for m in (numgrad, torch):
+                y = m.tensor([0, 1, 3], dtype=getattr(m, dtype)) ** exponent
+                found.append([str(y.dtype).rpartition(".")[2], y[:2].tolist()])
+            assert found[0] == found[1], (dtype, exponent)
+
+
+def test_a_wide_int_may_be_the_first_number_that_a_kernel_meets() -> None:
+    """Numba would compile one for unsigned numbers, which others than the first don't get."""
+    for name in ("add", "mul", "lt", "fmod"):
+        known = CATALOGUE[name].kernel
+        for array in (np.array([True, False]), np.array([[3, -2]]), np.array(5, np.uint8)):
+            for wide in (2**63, 2**64 - 1, -(2**63) - 1):
+                kernel = Elementwise(known.name, known.inputs, known.formula)
+                with pytest.raises(OverflowError):
+                    kernel.short(array.shape, [array, wide], [LONG, LONG], LONG)
 
 
 def test_ints_beyond_64_bits_meet_dtypes_that_hold_none(torch: Any) -> None:
