@@ -95,14 +95,14 @@ def call_out(node: Node, arrived: Arrived, request: Request) -> None:
     captured = request.captures.get(node)
     needed = request.needed is None or node in request.needed
     if captured and needed:  # that is before the hooks
-        _capture(captured, arrived, request)
+        _capture(captured, arrived, request, goes_on=True)
         captured = None
     if attached is not None:
         _run_tensor_hooks(node, arrived, request.by_tensors)
         if attached.prehooks and needed:
             _run_pre_hooks(attached.prehooks, arrived, request.by_tensors)
     if captured:
-        _capture(captured, arrived, request)
+        _capture(captured, arrived, request, goes_on=False)
 
 
 def _sum_to_recorded(
@@ -127,16 +127,23 @@ def _sum_to_recorded(
         arrived[2 * number + 1] = False
 
 
-def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) -> None:
-    """Keep the gradients that the caller asked for; from now on they are the caller's."""
+def _capture(
+    wanted: list[tuple[int, int]], arrived: Arrived, request: Request, goes_on: bool
+) -> None:
+    """Keep the gradients that the caller asked for; from now on they are the caller's.
+
+    What the run goes on with is copied: it may be handed on as it is, to who keeps it.
+    """
     for number, position in wanted:
         gradient, owned = arrived[2 * number : 2 * number + 2]
         if gradient is not None:
             if request.by_tensors:
                 request.results[position] = gradient
             else:
-                request.results[position] = wrap(gradient if owned else copy_as_it_lies(gradient))
-                arrived[2 * number + 1] = False
+                taken = owned and not goes_on
+                request.results[position] = wrap(gradient if taken else copy_as_it_lies(gradient))
+                if taken:
+                    arrived[2 * number + 1] = False
 
 
 def _run_tensor_hooks(node: Node, arrived: Arrived, by_tensors: bool) -> None:
