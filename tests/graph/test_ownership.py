@@ -43,6 +43,19 @@ def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
         run(ng, data.draw(programs))
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_captured_is_not_what_an_identity_hands_on(twice: bool) -> None:
+    x = ng.ones(2, 2, requires_grad=True)
+    a = x * 3
+    b = a + 1  # its gradient is also that of a
+    kept: list[Any] = []
+    a.register_hook(kept.append)
+    root = b * 2 + b * 5 if twice else b * 7
+    captured, _ = ng.autograd.grad(root, [b, x], ng.ones(2, 2))
+    captured.fill_(8.0)
+    assert kept[0].tolist() == [[7.0, 7.0]] * 2
+
+
 @pytest.mark.filterwarnings("ignore:grad and param do not obey:UserWarning")
 @settings(max_examples=examples(60))
 @given(program=programs)
