@@ -149,8 +149,8 @@ def pca_lowrank(
         If q or niter is negative, or there are not so many.
 
     >>> import numgrad as ng
-    >>> ng.pca_lowrank(ng.tensor([[1.0, 1.0], [3.0, 3.0]]), q=1)[1]
-    tensor([2.0000])
+    >>> ng.pca_lowrank(ng.tensor([[1.0, 1.0], [3.0, 3.0]]), q=1)[1].round()
+    tensor([2.])
     """
     least = min(A._array.shape[-2:])
     count = min(6, least) if q is None else q

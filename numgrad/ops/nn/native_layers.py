@@ -412,9 +412,9 @@ def _embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_typ
         The order of the norm.
 
     >>> import numgrad as ng
-    >>> ng.embedding_renorm_(ng.tensor([[3.0, 4.0], [6.0, 8.0]]), ng.tensor([1]), 5.0, 2.0)
-    tensor([[3.0000, 4.0000],
-            [3.0000, 4.0000]])
+    >>> ng.embedding_renorm_(ng.tensor([[3.0, 4.0], [6.0, 8.0]]), ng.tensor([1]), 5.0, 2.0).round()
+    tensor([[3., 4.],
+            [3., 4.]])
     """
     numbers = numbers_of_rows(indices._array, count=input._array.shape[0])
     return shorten_rows(input, wrap(numbers).reshape(-1).long(), max_norm, norm_type)

@@ -218,7 +218,8 @@ def upsample(
 
     The gradient is that of `interpolate`.
 
-    >>>     >>> import numgrad as ng
+    >>> import warnings
+    >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample(ng.ones(1, 1, 2), 3)
@@ -239,7 +240,8 @@ def upsample_nearest(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
 
     The gradient is that of `interpolate`.
 
-    >>>     >>> import numgrad as ng
+    >>> import warnings
+    >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample_nearest(ng.ones(1, 1, 2), 3)
@@ -260,7 +262,8 @@ def upsample_bilinear(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
 
     The gradient is that of `interpolate`.
 
-    >>>     >>> import numgrad as ng
+    >>> import warnings
+    >>> import numgrad as ng
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     ng.nn.functional.upsample_bilinear(ng.ones(1, 1, 2, 2), (1, 3))
