@@ -36,15 +36,27 @@ class _Names(NamedTuple):
 
     def taken_out(self, text: str) -> str:
         """Return a text with numbers of names in the place of the names."""
-        for number, name in enumerate(self):
-            text = text.replace(name, f"\0{number}")
+        for name, place in zip(self._written(), _PLACES, strict=True):
+            text = text.replace(name, place)
         return text
 
     def put_into(self, text: str) -> str:
         """Return what `taken_out` was given, if these were its names."""
-        for number, name in enumerate(self):
-            text = text.replace(f"\0{number}", name)
+        for name, place in zip(self._written(), _PLACES, strict=True):
+            text = text.replace(place, name)
         return text
+
+    def _written(self) -> tuple[str, ...]:
+        """Return the names as they stand in a text.
+
+        The function's own name may be that of an instruction or part of a type: it is told by the
+        constant that it is, which is named after it.
+        """
+        constant, value = f'.const.{self.function}"', f'c"{self.function}\\00"'
+        return self.environment, self.kernel, constant, value
+
+
+_PLACES = "\x000", "\x001", "\x002", "\x003"  # no text of LLVM's has that character
 
 
 class _Written(ir.Module):

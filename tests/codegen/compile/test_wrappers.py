@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.codegen.compile import pipelines
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.compile.wrappers import Wrappers, _Listening
 from numgrad.codegen.numba_private import HAS_PIPELINES
 from tests.cases import examples
@@ -90,6 +90,16 @@ def test_an_entry_with_other_names_is_the_one_that_numba_builds(names, result):
                 outcomes.append(repr(error))
     assert outcomes[0] == outcomes[1]
     assert all(made == built for made, built in compared.pairs)
+
+
+@pytest.mark.parametrize("names", ["bc", ("add", "sub", "mul"), ("i", "x")])
+def test_functions_may_be_named_as_what_stands_in_entries(names, monkeypatch):
+    monkeypatch.setattr(pipelines, "_wrappers", Wrappers())
+    for number, name in enumerate(names):
+        namespace: dict[str, Any] = {}
+        exec(f"def {name}(a, k):\n    return a[k] + {next(_numbers) + 1000}", namespace)
+        expected = namespace[name](np.arange(4.0), number)
+        assert kernel(namespace[name])(np.arange(4.0), number) == expected
 
 
 def test_entries_for_the_same_types_are_built_once(monkeypatch):
