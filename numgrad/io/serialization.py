@@ -422,7 +422,10 @@ def _complaining() -> Iterator[None]:
 
 def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
     """Return the bytes of an entry, which are no more than the file has."""
-    if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+    entry = archive.getinfo(name)
+    if entry.flag_bits & 1:
+        raise zipfile.BadZipFile(f"{name} is said to be encrypted")
+    if entry.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{name} is compressed")
     return archive.read(name)
 

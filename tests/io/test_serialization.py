@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import numgrad as ng
@@ -313,6 +313,7 @@ def outcome(file: io.BytesIO) -> str:
     return "loaded"
 
 
+@example(changes=[(_DATA.rindex(b"PK\1\2") + 8, 1)])  # the last entry is said to be encrypted
 @given(changes=st.lists(st.tuples(st.integers(0, len(_DATA) - 1), st.integers(0, 255)), min_size=1))
 def test_a_file_changed_anywhere_loads_or_is_damaged(changes: list[tuple[int, int]]) -> None:
     data = bytearray(_DATA)
