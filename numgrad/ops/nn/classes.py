@@ -437,6 +437,8 @@ def binary_cross_entropy_with_logits(
 
 def divergences(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     """Return the elements of the divergence of `kl_div`."""
+    if input._array.dtype.kind in "iub" or target._array.dtype.kind in "iub":
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return exp(target) * (target - input)
     return xlogy(target, target) - target * input
@@ -469,6 +471,11 @@ def kl_div(
     reduction
         ``"batchmean"`` for the sum over the length of the first dim, which is what is called the
         divergence; ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Raises
+    ------
+    RuntimeError
+        If one of them is of integers.
 
     >>> import numgrad as ng
     >>> logs, target = ng.tensor([[0.5, 0.5]]).log(), ng.tensor([[0.25, 0.75]])

@@ -128,6 +128,9 @@ def over_root_of_squares(
 ) -> Tensor:
     """Return what `rms_norm` does."""
     dims = _check_last(input, shape, {"weight": weight}, "")
+    if input._array.dtype.kind not in "fc":
+        name = input.dtype.scalar_name
+        raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
     return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
@@ -286,6 +289,11 @@ def batch_norm(
     return of_channels(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 
+def _check_groups(count: int) -> None:
+    if count <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {count}")
+
+
 def of_groups(
     input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Normalised:
@@ -295,6 +303,7 @@ def of_groups(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
+    _check_groups(num_groups)
     if shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
@@ -354,6 +363,7 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
+    _check_groups(num_groups)
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     _check_several(sizes, sizes)
     return of_groups(input, num_groups, weight, bias, eps)[0]

@@ -223,7 +223,7 @@ def hash_tensor(input: Tensor, dim: tuple[int, ...], keepdim: bool, mode: int) -
     Raises
     ------
     RuntimeError
-        If the mode is another one.
+        If the mode is another one, or if there are no elements and no dims are given.
 
     >>> import numgrad as ng
     >>> ng.hash_tensor(ng.tensor([1, 2, 4]))
@@ -231,6 +231,11 @@ def hash_tensor(input: Tensor, dim: tuple[int, ...], keepdim: bool, mode: int) -
     """
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if not dim and not input._array.size:
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
+        )
     if input.dtype.is_complex:
         raise NotImplementedError(
             f"\"xor_sum_cpu\" not implemented for '{input.dtype.scalar_name}'"

@@ -294,7 +294,7 @@ SHAPED = {
     "masked_scatter_": "x > 1, x",
 }
 # What takes a list of indices has no key, and `put` is not remembered.
-NOT_REMEMBERED = {"index_put_", "put_"}
+NOT_REMEMBERED = {"fill_diagonal_", "index_put_", "put_"}
 SHAPES = {"addmv_": "t[:, 0]", "baddbmm_": "t[None]"}
 
 

@@ -25,6 +25,7 @@ OTHERS |= {"bernoulli", "bernoulli_", "exponential_", "geometric_", "cauchy_", "
 OTHERS |= {"addr", "addr_", "xlogy", "xlogy_", "norm"}
 OTHERS |= {"interp", "dist"}  # PyTorch has not the first; of the other it is an order, too
 OTHERS |= {"softplus", "std_mean", "var_mean"}  # elsewhere in PyTorch, and several results
+OTHERS |= {"triplet_margin_loss"}  # which looks at its margin here
 
 
 def places() -> list[Any]:

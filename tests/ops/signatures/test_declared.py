@@ -34,6 +34,10 @@ NOT_COMPARED += ("histogramdd", "lu")
 NOT_COMPARED += ("median", "nanmedian", "cdist", "stft", "istft", "gradient")
 NOT_COMPARED += ("interp", "cubic_spline", "piecewise_polynomial")  # which it has not
 NOT_COMPARED += ("logsigmoid", "softplus")
+NOT_COMPARED += ("svd_lowrank", "pca_lowrank", "lobpcg")  # which are Python there
+# These take a bool for a dim, tell what is left out in another order, take complex ends, None for
+# dims, and a device.
+NOT_COMPARED += ("nuclear_norm", "embedding_bag", "range", "hash_tensor", "is_pinned")
 # What PyTorch has by these names in nn.functional, and most of it written in Python.
 _FUNCTIONAL = tuple(
     f"numgrad.ops.nn.{each}"

@@ -34,6 +34,7 @@ def test_drawn_values_are_pytorchs(torch: Any, dtype: str) -> None:
         # As many digits as PyTorch's have.
         rtol, atol = (3e-5, 3e-6) if dtype == "float32" else (1e-11, 1e-14)
         atol = 1e-6 if name in _WAVES else atol
+        atol = 3e-6 if name == "airy_ai" else atol  # which PyTorch has to 8 digits
         np.testing.assert_allclose(ours, theirs, rtol, atol, err_msg=name)
 
 
