@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 
@@ -48,14 +50,8 @@ def program(make: Callable[[Any], Program]) -> Callable[[Any], Program]:
 
 
 def _numbers(*shape: int, scale: float = 0.1) -> Any:
-    """Return nested lists of numbers that look drawn."""
-    if not shape:
-        _numbers.state = (_numbers.state * 1103515245 + 12345) % 2**31  # type: ignore[attr-defined]
-        return scale * (_numbers.state / 2**30 - 1)  # type: ignore[attr-defined]
-    return [_numbers(*shape[1:], scale=scale) for _ in range(shape[0])]
-
-
-_numbers.state = 1  # type: ignore[attr-defined]
+    """Return nested lists of numbers that look drawn: always the same ones of a shape."""
+    return np.random.default_rng(shape).uniform(-scale, scale, shape).tolist()
 
 
 @program
@@ -260,7 +256,6 @@ def network(library: Any) -> Program:
 
 def runs_of(name: str, library: Any) -> dict[str, Callable[[], Any]]:
     """Return what runs a program forward, and with gradients."""
-    _numbers.state = 1  # type: ignore[attr-defined]
     loss, parameters, rate = PROGRAMS[name](library)
     constants = [library.tensor(each) for each in parameters]
     leaves = [library.tensor(each, requires_grad=True) for each in parameters]
