@@ -1,13 +1,7 @@
-"""Short programs of gradients, hooks, versions and saved tensors: what comes of each, in words.
-
-The table is outcomes.txt: a program, then what its last expression is or which error it raises,
-then the warnings, with the file that they point at. What stands behind the line of dashes is
-another matter in PyTorch.
-"""
+"""Gradients, hooks, versions and saved tensors: what comes of short programs, in words."""
 
 from __future__ import annotations
 
-import warnings
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,39 +9,20 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from tests import outcomes
 
-TEXT = Path(__file__).with_name("outcomes.txt").read_text()
-TABLES = [
-    [tuple(block.splitlines()) for block in part.strip().split("\n\n")]
-    for part in TEXT.split("-" * 100)
-]
+ALIKE, OTHERWISE = outcomes.read(Path(__file__).with_name("outcomes.txt"))
 
 
-def outcome(m: Any, program: str) -> tuple[str, ...]:
-    """Run statements, with leaves `w` and `u`, and return what the expression behind them gives."""
-    statements, _, expression = program.partition(" -> ")
-    names = {"torch": m, "w": m.tensor([1.0, 2.0], requires_grad=True)}
-    names["u"] = m.tensor([3.0], requires_grad=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            exec(statements.replace("\\n", "\n"), names)
-            found = str(eval(expression or "None", names))
-        except Exception as error:
-            found = f"{type(error).__name__}: {error}"
-    said = [f"{each.category.__name__} at {each.filename}: {each.message}" for each in caught]
-    return found, *[each for each in said if "reference cycle" not in each]
-
-
-@pytest.mark.parametrize("count", range(0, len(TABLES[0]), 25))
-def test_programs_end_as_they_do_in_pytorch(lib: Any, count: int) -> None:
-    for program, *expected in TABLES[0][count : count + 25]:
-        assert outcome(lib, program) == tuple(expected), program
+@pytest.mark.parametrize("start", range(0, len(ALIKE), 25))
+def test_programs_end_as_they_do_in_pytorch(lib: Any, start: int) -> None:
+    for program, *expected in ALIKE[start : start + 25]:
+        assert outcomes.outcome(lib, program) == tuple(expected), program
 
 
 def test_programs_that_end_otherwise_in_pytorch() -> None:
-    for program, *expected in TABLES[1]:
-        assert outcome(ng, program) == tuple(expected), program
+    for program, *expected in OTHERWISE:
+        assert outcomes.outcome(ng, program) == tuple(expected), program
 
 
 BASES = ["m.ones(2, 2, requires_grad=True) * 1", "m.ones(2, 2, requires_grad=True)", "m.ones(2, 2)"]
