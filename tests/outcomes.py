@@ -7,6 +7,7 @@ dashes is another matter in PyTorch.
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,12 @@ def outcome(m: Any, program: str) -> tuple[str, ...]:
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
     said = [f"{each.category.__name__} at {each.filename}: {each.message}" for each in caught]
-    told = [each.partition(" (Triggered")[0] for each in said if "reference cycle" not in each]
+    # One is PyTorch's own, from inside of it, and one is told by other rules than `warnings`.
+    told = [
+        each.partition(" (Triggered")[0]
+        for each in said
+        if not re.search("^DeprecationWarning|reference cycle", each)
+    ]
     return tuple("\n".join([found, *told]).splitlines())
 
 
