@@ -119,7 +119,7 @@ class _PythonSignature(inspect.Signature):
         if name not in ("_parameters", "_return_annotation") or self._declared is None:
             raise AttributeError(name)
         declared = self._declared
-        annotations = inspect.unwrap(declared.rule).__annotations__
+        annotations = declared.rule.__annotations__
         returned = annotations.get("return", inspect.Signature.empty)
         if declared.finish is not None or declared.writes:
             returned = "Tensor"
