@@ -1,4 +1,4 @@
-"""Elements that are added at positions: to zeros, to a copy, or to what nobody else reads: a table."""
+"""Elements that are put at positions of zeros, of a copy, or of what nobody else reads: a table."""
 
 from __future__ import annotations
 
