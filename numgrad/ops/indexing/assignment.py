@@ -280,7 +280,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         source = _without_leading_ones(source)
         if source._array.shape != target.shape:
             source = expand(source, target.shape)
-    if repeats_elements(target) and source._counter is not part._counter:
+    if target.ndim and repeats_elements(target) and source._counter is not part._counter:
         raise RuntimeError(OVERLAPS_ITSELF)
     if target.ndim and not array.ndim:
         part.fill_(source)  # which may be an element of it

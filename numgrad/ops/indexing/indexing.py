@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.indexing import (
@@ -47,6 +49,21 @@ def _take(array: Array, indices: Indices) -> Array:
         else:
             return result
     return in_order_of(result, _walked(array, indices))
+
+
+def _take_quickly(array: Array, indices: Indices) -> Callable[..., Array] | None:
+    """Return what takes from arrays like this one, where the result has only one order."""
+    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
+    given = [positions for positions in indices if positions is not None]
+    if any(positions.ndim != 1 for positions in given):
+        return None
+    if array.ndim == len(given):
+        is_quick = len(given) == 1 or given[0].size < FLATTENED_POSITIONS
+        return (lambda array, indices: array[indices]) if is_quick else None
+    if len(given) > 1 or not array.size or not all(map(_is_in_order, (array, *given))):
+        return None
+    (dim,) = dims
+    return lambda array, indices: array.take(indices[dim], dim)
 
 
 def _is_in_order(array: Array) -> bool:
@@ -98,6 +115,7 @@ INDEX: Primitive = Primitive(
     linear=True,
     counts=True,
     lies=_memory_of_taken,
+    quick=_take_quickly,
     samples=[
         lambda make: (getitem, [make(3, 2)], {"key": [0, 2, 0]}),
         lambda make: (getitem, [make(2, 3, 2)], {"key": ([[0, 1]], slice(None), [1, 1])}),

@@ -65,7 +65,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
     names: dict[str, Any] = {"__name__": declaration.rule.__module__}
 
     def own(name: str, default: Any) -> Any:
-        return default if default is REQUIRED else declaration.defaults[name]
+        return default if default is REQUIRED else declaration.defaults.get(name, default)
 
     def complete_function() -> Callable[..., Any]:
         source = function_source(declaration)
