@@ -21,6 +21,7 @@ from numgrad.ops.calls.node_source import define_lines
 __all__ = [
     "NAMES",
     "program_lines",
+    "refresh_line",
     "tensor_lines",
     "told_number",
     "typed",
@@ -126,12 +127,18 @@ def _kind_line(name: str) -> str:
     return f"kind_{name} = {name}._kind or kind_of({name})"
 
 
+def refresh_line(name: str) -> str:
+    """Return the line that gives a view its history as it stands.
+
+    Where neither it nor its base has one there is nothing to call `refresh_view` for.
+    """
+    has_history = f"{name}._edge is not NO_EDGE or {name}._base._edge is not NO_EDGE"
+    return f"if {name}._base is not None and ({has_history}): refresh_view({name})"
+
+
 def _read_lines(name: str, written: bool) -> list[str]:
     """Return the lines that look at a tensor that may overlap another that is `written` to."""
-    lines = [
-        f"if {name}._base is not None: refresh_view({name})",
-        _kind_line(name),
-    ]
+    lines = [refresh_line(name), _kind_line(name)]
     return [*lines, *[f"if {name}._counter is counter_: view_ = None"] * written]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,8 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, fresh, wrap
-from numgrad.kernels.move.indexing import (
-    add_indexed,
-    are_inside,
-    put_indexed,
-    reduce_indexed,
-    take_indexed,
-)
+from numgrad.kernels.move.indexing import add_indexed, put_indexed, reduce_indexed
+from numgrad.kernels.move.places import are_inside, places_along, take_along, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.steps import read_array
@@ -48,28 +42,14 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
-def _grid(index: Array, dim: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Return the place of every element of `index` in an array of this shape, for all its dims.
-
-    With no dims, everything counts as having one.
-    """
-    own = index.reshape(index.shape or (1,))
-    return tuple(
-        own if axis == dim else np.arange(length).reshape((length,) + (1,) * (own.ndim - axis - 1))
-        for axis, length in enumerate(own.shape)
-    )
+def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array] | None:
+    if not index.size or not array.flags.c_contiguous:
+        return None
+    return taker_along(array, index, dim)
 
 
 def with_dims(array: Array) -> Array:
     return array.reshape(array.shape or (1,))
-
-
-def _gather(array: Array, dim: int, index: Array) -> Array:
-    if not index.size:
-        return np.empty(index.shape, array.dtype)
-    if array.ndim == 1:
-        return array[index]
-    return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
 
 
 def scatter_into(
@@ -83,20 +63,15 @@ def scatter_into(
     """Return a copy of an array with elements put by position in a dim, or combined there."""
     if not index.size:
         return array.copy()
-    grid = _grid(index, dim, array.shape)
-    used = source
-    if source.ndim:  # what lies behind the index's shape is not read
-        used = source[tuple([slice(length) for length in index.shape or (1,)])]
-    run: Any = put_indexed
-    if reduce is not None:
-        run = functools.partial(reduce_indexed, reduce=reduce, include_self=include_self)
-    if index.ndim > 32:  # NumPy broadcasts no more index arrays: count in the flattened array
-        steps = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
-        flat = sum(each * step for each, step in zip(grid, steps, strict=True)).reshape(-1)
-        values = np.broadcast_to(used, index.shape).reshape(-1)
-        found: Array = run(array.reshape(-1), (flat,), values)
+    places = places_along(index, dim, array.shape).ravel()
+    if source.ndim and source.shape != index.shape:  # what lies behind the index's is not read
+        source = source[tuple([slice(length) for length in index.shape or (1,)])]
+    values = source.ravel() if source.ndim else source
+    flat = array.ravel()
+    if reduce is None:
+        found = put_indexed(flat, (places,), values)
     else:
-        found = run(with_dims(array), grid, used)
+        found = reduce_indexed(flat, (places,), values, reduce, include_self)
     return found.reshape(array.shape)
 
 
@@ -160,10 +135,11 @@ def positions_of(*values: Any) -> Tensor:
 _GATHER: Primitive = Primitive(
     "gather",
     "GatherBackward0",
-    _gather,
+    lambda array, dim, index: take_along(array, index, dim),
     ["input"],
     [lambda g, input_shape, dim, index: spread_along(g, index, input_shape, dim)],
     linear=True,
+    quick=_gather_quickly,
     samples=[
         lambda make: (gather, [make(2, 3)], {"dim": 1, "index": positions_of([0, 0], [2, 1])}),
         lambda make: (gather, [make(3, 2)], {"dim": 0, "index": positions_of([0], [0])}),

@@ -20,8 +20,8 @@ from numgrad.graph.recorder import (
 )
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.graph.warned import warn
-from numgrad.kernels.move.indexing import are_inside
 from numgrad.kernels.move.memory_order import copy_like
+from numgrad.kernels.move.places import are_inside
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes

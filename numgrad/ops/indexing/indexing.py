@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import call_interceptors, interceptors, modes
@@ -82,6 +83,21 @@ def _take(array: Array, indices: Indices) -> Array:
     return in_order_of(result, _walked(array, indices))
 
 
+def _take_quickly(array: Array, indices: Indices) -> Callable[..., Array] | None:
+    """Return what takes from arrays like this one, where the result has only one order."""
+    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
+    given = [positions for positions in indices if positions is not None]
+    if any(positions.ndim != 1 for positions in given):
+        return None
+    if array.ndim == len(given):
+        is_quick = len(given) == 1 or given[0].size < FLATTENED_POSITIONS
+        return (lambda array, indices: array[indices]) if is_quick else None
+    if len(given) > 1 or not array.size or not all(map(_is_in_order, (array, *given))):
+        return None
+    (dim,) = dims
+    return lambda array, indices: array.take(indices[dim], dim)
+
+
 def _is_in_order(array: Array) -> bool:
     """Whether strides descend, also those along dims of length 1, which decide in that loop."""
     if not array.flags.c_contiguous:
@@ -131,6 +147,7 @@ _INDEX: Primitive = Primitive(
     linear=True,
     counts=True,
     lies=_memory_of_taken,
+    quick=_take_quickly,
     samples=[
         lambda make: (getitem, [make(3, 2)], {"key": [0, 2, 0]}),
         lambda make: (getitem, [make(2, 3, 2)], {"key": ([[0, 1]], slice(None), [1, 1])}),
@@ -453,7 +470,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         source = _without_leading_ones(source)
         if source._array.shape != target.shape:
             source = expand(source, target.shape)
-    if repeats_elements(target) and source._counter is not part._counter:
+    if target.ndim and repeats_elements(target) and source._counter is not part._counter:
         raise RuntimeError(OVERLAPS_ITSELF)
     if target.ndim and not array.ndim:
         part.fill_(source)  # which may be an element of it
