@@ -54,7 +54,7 @@ from numgrad.graph.grad_modes import is_grad_enabled as is_grad_enabled
 from numgrad.graph.grad_modes import is_inference_mode_enabled as is_inference_mode_enabled
 from numgrad.graph.grad_modes import no_grad as no_grad
 from numgrad.graph.grad_modes import set_grad_enabled as set_grad_enabled
-from numgrad.graph.tensor import Size as Size
+from numgrad.graph.size import Size as Size
 from numgrad.graph.tensor import Tensor as Tensor
 from numgrad.graph.tensor import is_inference as is_inference
 from numgrad.io.printing import get_printoptions as get_printoptions

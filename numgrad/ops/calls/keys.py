@@ -19,6 +19,7 @@ from numgrad.ops.calls.index_facts import key_of
 from numgrad.ops.calls.node_source import define_lines
 
 __all__ = [
+    "IN_EVERY_FLOAT",
     "NAMES",
     "program_lines",
     "refresh_line",
@@ -33,7 +34,7 @@ __all__ = [
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
-_IN_EVERY_FLOAT = 65504.0
+IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
 
 def typed(value: Any) -> Any:
@@ -225,7 +226,7 @@ def _number_fact(name: str, is_factor: bool) -> str:
     """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
     if not is_factor:
         return told_number(name)
-    plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
+    plain = f"type({name}) is float and {-IN_EVERY_FLOAT} < {name} < {IN_EVERY_FLOAT}"
     return f"float if {plain} else {told_number(name)}"
 
 

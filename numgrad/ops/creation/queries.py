@@ -9,7 +9,8 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last, memory_format, order_in_memory
-from numgrad.graph.tensor import Size, Tensor
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
 from numgrad.ops.core.promotion import result_dtype

@@ -8,7 +8,8 @@ from typing import Any
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import zeros_like
-from numgrad.ops.indexing.gathering import gather, scatter
+from numgrad.ops.indexing.gathering import gather
+from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.distances import pairwise_distance
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of

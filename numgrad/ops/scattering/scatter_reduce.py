@@ -6,13 +6,8 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.indexing.gathering import (
-    corner_of,
-    fitted,
-    positions_of,
-    read_scatter,
-    scatter_into,
-)
+from numgrad.ops.indexing.gathering import positions_of, scatter_into
+from numgrad.ops.indexing.scattering import corner_of, fitted, read_scatter
 from numgrad.ops.scattering.reduce_rules import (
     REDUCTIONS,
     Moves,
