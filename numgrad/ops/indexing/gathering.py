@@ -41,7 +41,11 @@ Array = np.ndarray[Any, Any]
 
 
 def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array] | None:
-    if not index.size or not array.flags.c_contiguous:
+    if not index.size:
+        return None
+    if array.ndim == index.ndim == 1:
+        return lambda array, index: array[index]
+    if not array.flags.c_contiguous:
         return None
     return taker_along(array, index, dim)
 
