@@ -14,7 +14,7 @@ from numgrad.jit.lowering.bodies import replaced
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.rolling.ends import End
 from numgrad.jit.rolling.pattern import FURTHEST, Pattern
-from numgrad.jit.rolling.tokens import Operation, Path, had_by, with_operand
+from numgrad.jit.rolling.tokens import Operation, Path, had_by, is_same_view, rebased, with_operand
 
 __all__ = ["Columns", "Unlike"]
 
@@ -85,17 +85,17 @@ class Columns:
             self.places[operation.value] = turn, position
             column.insert(len(column) if turn else 0, operation)
         for position, value in end.instead.items():
-            alone = end.alone.get(position)
-            if alone is None:
-                self.instead[turn, position] = value
             self._take_instead(turn, position, value)
         begins = {} if turn else self._begins()
         for position in range(len(self.columns)):
             if position not in end.operations:
                 self._fill(turn, position, begins)
-        for position, slot in end.alone.items():
-            if position in end.instead:
-                self._add_alone(turn, position, slot, end.instead[position])
+        for position, value in end.instead.items():
+            slot = end.alone.get(position)
+            if slot is None or not self._is_operand(turn, position, slot, value):
+                self.instead[turn, position] = value
+            else:
+                self._add_alone(turn, position, slot)
 
     def _stand_in(self, like: Operation) -> Operation:
         value = like.value
@@ -112,7 +112,7 @@ class Columns:
             for user, slot in self.pattern.users.get((position, back), ()):
                 operation = self.columns[user][turn + back]
                 like = had_by(operation, slot, self.pattern.turn[user])
-                if like is not None and like.bases[slot] is value:
+                if like is not None and is_same_view(like.bases[slot], value):
                     bases = list(like.bases)
                     bases[slot] = stand_in
                     self.columns[user][turn + back] = like._replace(bases=bases)
@@ -193,13 +193,16 @@ class Columns:
         self.odd.setdefault((position, slot), []).append((turn, own.value.operands[slot]))
         self.columns[position][turn] = self._expected(turn, position, slot, begins)
 
-    def _add_alone(self, turn: int, position: int, slot: int, value: Value) -> None:
-        """Have a stand-in add a value to -0.0."""
+    def _is_operand(self, turn: int, position: int, slot: int, value: Value) -> bool:
+        own = self.columns[position][turn]
+        return is_same_view(rebased(own.paths[slot], own.bases[slot]), value)
+
+    def _add_alone(self, turn: int, position: int, slot: int) -> None:
+        """Have a stand-in add an operand to -0.0."""
         own = self.columns[position][turn]
         kind, shape = own.value.dtype.kind, own.value.shape
         nothing = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind, 0)
         bases = list(own.bases)
-        bases[slot] = value
         bases[1 - slot] = broadcast(constant(nothing, own.value.dtype), shape)
         self.columns[position][turn] = own._replace(bases=bases)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.rolling.pattern import REACH, Pattern
-from numgrad.jit.rolling.tokens import Operation, had_by
+from numgrad.jit.rolling.tokens import Operation, had_by, viewed
 
 __all__ = ["End", "turn_after", "turn_before"]
 
@@ -63,11 +63,28 @@ class _Search:
             return False
         if position in self.found or value in self.position:
             return self.found.get(position) is operation
+        if operation.value.operation == "add" and not self._adds_alike(position, operation):
+            return False
         self.found[position] = operation
         self.position[value] = position
         self.down.append(position)
         self.up.append(((position, 0), value))
         return True
+
+    def _adds_alike(self, position: int, operation: Operation) -> bool:
+        """Whether a sum has an operand in common with the one at a position.
+
+        Sums follow each other, and where one is missing, the others are like the next.
+        """
+        for slot, source in enumerate(self.pattern.sources[position]):
+            base = viewed(operation.value.operands[slot], self.pattern.turn[position].paths[slot])
+            other = None if base is None else self.by_value.get(base)
+            if source.made is None or source.back:
+                if other is None:
+                    return True
+            elif other is not None and other.token == self.pattern.turn[source.made].token:
+                return True
+        return False
 
     def propose_users(self, key: tuple[int, int], value: Value) -> None:
         """Take the users of a value for those of an operation, where that is not ambiguous."""
@@ -114,24 +131,26 @@ class _Search:
             # Nothing to add to: one of the operands alone.
             operation, sources = self.pattern.turn[made], self.pattern.sources[made]
             own = [
-                (slot, source.made)
+                (slot, source.made, viewed(value, operation.paths[slot]))
                 for slot, source in enumerate(sources)
-                if source.made is not None and source.back == 0 and not operation.paths[slot]
+                if source.made is not None and source.back == 0
             ]
-            for slot, other in own:
-                if self.propose(other, value):
+            for slot, other, base in own:
+                if base is not None and self.propose(other, base):
                     rest = 1 - slot
                     if sources[rest].back == 1 and not operation.paths[rest]:
                         self.alone.setdefault(made, slot)
                     return
             sums = [
-                other
-                for _, other in own
-                if other not in self.found and self.pattern.turn[other].value.operation == "add"
+                (other, base)
+                for _, other, base in own
+                if base is not None
+                and other not in self.found
+                and self.pattern.turn[other].value.operation == "add"
             ]
             if len(sums) != 1:
                 return
-            made = sums[0]
+            made, value = sums[0]
 
 
 def turn_before(pattern: Pattern) -> End | None:

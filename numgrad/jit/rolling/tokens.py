@@ -19,8 +19,10 @@ __all__ = [
     "followed_back",
     "had_by",
     "is_alike",
+    "is_same_view",
     "rebased",
     "row_of",
+    "viewed",
     "with_operand",
 ]
 
@@ -135,11 +137,33 @@ def had_by(operation: Operation, slot: int, like: Operation) -> Operation | None
     """
     if operation.ways[slot] == like.ways[slot]:
         return operation
-    own, path = operation.paths[slot], like.paths[slot]
-    if len(own) < len(path) or not all(map(is_alike, own, path)):
+    path = like.paths[slot]
+    base = viewed(operation.value.operands[slot], path)
+    if base is None:
         return None
-    base = own[len(path) - 1].operands[0] if path else operation.value.operands[slot]
-    return with_operand(operation, slot, own[: len(path)], base, like)
+    return with_operand(operation, slot, operation.paths[slot][: len(path)], base, like)
+
+
+def viewed(value: Value, path: Path) -> Value | None:
+    """Return of what a value is a view, as a path says but for where it begins; or None."""
+    for step in path:
+        if value.operation not in ("view", "reshape") or not is_alike(value, step):
+            return None
+        value = value.operands[0]
+    return value
+
+
+def is_same_view(one: Value, other: Value) -> bool:
+    """Whether two values are the same elements of one value."""
+    first, second = followed_back(one), followed_back(other)
+    return (
+        first[1] is second[1]
+        and len(first[0]) == len(second[0])
+        and all(
+            is_alike(a, b) and a.attributes.get("maps") == b.attributes.get("maps")
+            for a, b in zip(first[0], second[0], strict=True)
+        )
+    )
 
 
 def with_operand(
