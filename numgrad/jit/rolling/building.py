@@ -43,13 +43,25 @@ def with_loop(turns: Turns) -> Graph:
         like = turns.body[made]
         turns.carry(Carry(made, 1, (broadcast(constant(0, like.dtype), like.shape),)))
     own, nexts, inits, finals = _carried(turns)
-    parts = {made: k for k, made in enumerate(turns.windows, len(nexts) + len(stacked))}
-    given = [*nexts, *(turns.body[made] for made in stacked), *turns.parts.values()]
+    # What the first turn begins with may be needed beside what the turns make of it.
+    carried = {
+        carry.made: (value, carry.inits[0])
+        for carry, value in turns.carries.items()
+        if carry.back == 1 and carry.made in stacked and carry not in turns.without_zeros
+    }
+    given = [*nexts, *(turns.body[made] for made in stacked)]
+    given += [value for value, _ in carried.values()]
+    parts = {made: k for k, made in enumerate(turns.windows, len(given))}
+    given += turns.parts.values()
     graph, captured = cut_out([*own, *turns.rows.values()], given)
     loop = Loop(graph, len(nexts), len(turns.rows), count, reverse)
     operands = [*inits, *(stack(row, reverse) for row in turns.rows), *captured]
     origin = trace.operations[first].value.origin
     results = results_of(loop, operands, loop.metas(), origin)
+    for k, (made, (_, init)) in enumerate(carried.items(), len(nexts) + len(stacked)):
+        if not reverse:
+            whole = results[len(nexts) + stacked.index(made)]
+            trace.handed_on[whole] = results[k], init
     new: dict[Value, Value] = {}
     for made in written:
         window = filled[made]

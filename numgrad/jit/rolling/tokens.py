@@ -21,6 +21,7 @@ __all__ = [
     "is_alike",
     "is_same_view",
     "rebased",
+    "row_number",
     "row_of",
     "viewed",
     "with_operand",
@@ -63,6 +64,8 @@ class Tokens:
         self.known: dict[Any, int] = {}
         self.facts: dict[Value, tuple[int, tuple[int, ...]]] = {}  # of views
         self.operations: dict[Value, Operation] = {}
+        # What loops stack of a carry: what they were handed on, stacked, and what they began with.
+        self.handed_on: dict[Value, tuple[Value, Value]] = {}
 
     def operation(self, value: Value) -> Operation:
         """Return what there is to know of a value that is no view, number or input."""
@@ -191,6 +194,17 @@ def row_of(value: Value, row: int) -> Value:
     """Return one element of the first dim."""
     maps = [Affine(row, ()), *(Affine(0, ((dim, 1),)) for dim in range(len(value.shape) - 1))]
     return view(value, maps, value.shape[1:])
+
+
+def row_number(path: Path) -> int | None:
+    """Return which element of the first dim views are; None if they are something else."""
+    if len(path) != 1 or path[0].operation != "view":
+        return None
+    first, *rest = path[0].attributes["maps"]
+    is_row = not first.terms and rest == [
+        Affine(0, ((dim, 1),)) for dim in range(len(path[0].shape))
+    ]
+    return first.offset if is_row else None
 
 
 def _attributes(value: Value) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,14 @@ from numgrad.jit.rolling.completion import Columns, Unlike
 from numgrad.jit.rolling.pattern import FURTHEST, REACH
 from numgrad.jit.rolling.positions import Positions
 from numgrad.jit.rolling.rows import Row, is_even
-from numgrad.jit.rolling.tokens import Operation, followed_back, rebased
+from numgrad.jit.rolling.tokens import (
+    Operation,
+    followed_back,
+    is_alike,
+    rebased,
+    row_number,
+    row_of,
+)
 from numgrad.jit.rolling.windows import Window, place_of_path, window_of
 
 __all__ = ["Carry", "Turns"]
@@ -64,6 +72,7 @@ class Turns:
         self.added: dict[int, tuple[int, int]] = {}  # sums: the update of zeros that they add
         self.nested: dict[int, int] = {}  # updates of zeros, and those that are all they write
         self.without_zeros: set[Carry] = set()  # carries that are not to begin with -0.0
+        self.told: dict[object, Row] = {}  # rows that are had otherwise at the ends
         self.flags: dict[int, Value] = {}  # whether it is one of the turns
         self.odd = 0
 
@@ -322,7 +331,7 @@ class Turns:
         path = column[0].paths[slot]
         if all(place is None for place in places):
             if any(each.ways[slot] != column[0].ways[slot] for each in column):
-                return self._row(Row(tuple(bases), tuple([each.paths[slot] for each in column])))
+                return self._had_otherwise(column, slot)
             is_same = all(base is bases[0] for base in bases)
             if moves:
                 row = Row(tuple(bases), tuple([each.paths[slot] for each in column]))
@@ -339,6 +348,50 @@ class Turns:
             return of_window
         base = self._carried(bases, places)
         return self._read(column, slot, base) if moves else rebased(path, base)
+
+    def _had_otherwise(self, column: Sequence[Operation], slot: int) -> Value:
+        """Return what stands in the body for what ends have by other views than the others do."""
+        ways = {each.ways[slot]: each.paths[slot] for each in column}
+        common = column[1].paths[slot]
+        for path in ways.values():
+            alike = [is_alike(one, other) for one, other in zip(path, common, strict=False)]
+            common = common[: [*alike, False].index(False)]
+        starts = [[s.attributes.get("maps") for s in common]]
+        for each in column:
+            own = [step.attributes.get("maps") for step in each.paths[slot][: len(common)]]
+            if own != starts[0]:
+                common = ()
+                break
+        values = tuple([each.bases[slot] for each in column])
+        paths = tuple([each.paths[slot][len(common) :] for each in column])
+        told = tuple([tuple([(s.shape, s.attributes.get("maps")) for s in path]) for path in paths])
+        row = self.told.get((values, told))
+        if row is None:
+            row = self.told[values, told] = self._handed_on(Row(values, paths))
+        return rebased(common, self._row(row))
+
+    def _handed_on(self, row: Row) -> Row:
+        """Return a row of what was handed on to each turn of a loop, if it is that.
+
+        What the first turn was given is not among what the turns computed.
+        """
+        for value, end in ((row.values[1], 0), (row.values[1], -1)):
+            known = self.trace.handed_on.get(value)
+            if known is None or rebased(row.paths[end], row.values[end]) is not known[1]:
+                continue
+            rest = slice(1, None) if end == 0 else slice(None, -1)
+            if any(each is not value for each in row.values[rest]):
+                continue
+            rows = [row_number(path) for path in row.paths[rest]]
+            numbers = [number for number in rows if number is not None]
+            if len(numbers) < len(rows):
+                continue
+            by = numbers[1] - numbers[0]
+            numbers.insert(0, numbers[0] - by) if end == 0 else numbers.append(numbers[-1] + by)
+            if numbers[end] == -1 and all(b - a == by for a, b in pairwise(numbers)):
+                paths = tuple([(row_of(known[0], number + 1),) for number in numbers])
+                return Row((known[0],) * len(numbers), paths)
+        return row
 
     def _carried(self, bases: list[Value], places: list[tuple[int, int] | None]) -> Value:
         """Return what stands in the body for what some turn computed."""
