@@ -388,7 +388,8 @@ class Turns:
                 continue
             by = numbers[1] - numbers[0]
             numbers.insert(0, numbers[0] - by) if end == 0 else numbers.append(numbers[-1] + by)
-            if numbers[end] == -1 and all(b - a == by for a, b in pairwise(numbers)):
+            evenly = all(b - a == by for a, b in pairwise(numbers))
+            if evenly and numbers[end] == -1 and max(numbers) + 1 < known[0].shape[0]:
                 paths = tuple([(row_of(known[0], number + 1),) for number in numbers])
                 return Row((known[0],) * len(numbers), paths)
         return row
