@@ -19,6 +19,12 @@ from numgrad.jit.rolling.tokens import Operation, Path, had_by, is_same_view, re
 __all__ = ["Columns", "Unlike"]
 
 
+# Operations that may raise, or read and write elsewhere, if numbers are not what they are to be; and
+# those of whole numbers that never raise.
+_STRICT = frozenset(("check", "gather", "scatter", "route"))
+_TOTAL = frozenset(("add", "sub", "mul", "neg", "abs", "cast", "where", "maximum", "minimum"))
+
+
 class Unlike(Exception):
     """The turns are not alike after all."""
 
@@ -210,7 +216,8 @@ class Columns:
 def _is_harmless(value: Value) -> bool:
     """Whether an operation ends, and raises nothing, whatever numbers it is given."""
     if value.operation != "call":
-        return value.operation != "check"
+        is_exact = value.is_elementwise and value.dtype.kind in "iu"
+        return value.operation not in _STRICT and (not is_exact or value.operation in _TOTAL)
     loop = value.attributes["primitive"]
     if not isinstance(loop, Loop) or loop.length is None or loop.stops:
         return False

@@ -4,6 +4,9 @@ A loop written in Python records the same operations in every turn. Where they t
 before computed (or one further back), what is the same in all turns, or the next row of something,
 they become one `Loop`, which is compiled once, however many turns it has. The backward half of a
 gradient repeats itself the other way round; it reads row by row what the forward half stacks.
+
+Turns at either end record fewer operations where they begin with numbers, or where nobody needs what
+they hand on: they are turns of the loop all the same (`numgrad.jit.rolling.ends`).
 """
 
 from __future__ import annotations
@@ -88,7 +91,8 @@ def _as_loop(trace: Trace, run: Run) -> Graph | None:
             if left < FEWEST:
                 continue
             pattern = Pattern(trace, Run(run.first + peeled * run.period, run.period, left))
-            before, after = turn_before(pattern), turn_after(pattern)
+            before = None if peeled else turn_before(pattern)
+            after = None if cut else turn_after(pattern)
             for one, other in _choices(before, after):
                 try:
                     turns = Turns(Columns(pattern, one, other))
