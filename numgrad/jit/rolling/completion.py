@@ -19,8 +19,8 @@ from numgrad.jit.rolling.tokens import Operation, Path, had_by, is_same_view, re
 __all__ = ["Columns", "Unlike"]
 
 
-# Operations that may raise, or read and write elsewhere, if numbers are not what they are to be; and
-# those of whole numbers that never raise.
+# Operations that may raise, or read and write elsewhere, if numbers are not what they are to be;
+# and those of whole numbers that never raise.
 _STRICT = frozenset(("check", "gather", "scatter", "route"))
 _TOTAL = frozenset(("add", "sub", "mul", "neg", "abs", "cast", "where", "maximum", "minimum"))
 

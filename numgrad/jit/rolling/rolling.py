@@ -5,8 +5,8 @@ before computed (or one further back), what is the same in all turns, or the nex
 they become one `Loop`, which is compiled once, however many turns it has. The backward half of a
 gradient repeats itself the other way round; it reads row by row what the forward half stacks.
 
-Turns at either end record fewer operations where they begin with numbers, or where nobody needs what
-they hand on: they are turns of the loop all the same (`numgrad.jit.rolling.ends`).
+Turns at either end record fewer operations where they begin with numbers, or where nobody needs
+what they hand on: they are turns of the loop all the same (`numgrad.jit.rolling.ends`).
 """
 
 from __future__ import annotations
