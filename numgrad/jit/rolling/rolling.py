@@ -29,7 +29,7 @@ __all__ = ["rolled"]
 LARGE = 1 << 14  # elements of an array from which on it matters how often memory is gone through
 TOO_MANY_TO_UNROLL = 2_000  # operations, which take half a minute to compile
 PEELED = 2  # turns at either end that may be unlike the others
-FEWEST = 3  # turns that are left
+LEFT = 3  # turns that are left
 
 
 def rolled(graph: Graph) -> Graph:
@@ -88,7 +88,7 @@ def _as_loop(trace: Trace, run: Run) -> Graph | None:
     for peeled in range(PEELED + 1):
         for cut in range(PEELED + 1):
             left = run.turns - peeled - cut
-            if left < FEWEST:
+            if left < LEFT:
                 continue
             pattern = Pattern(trace, Run(run.first + peeled * run.period, run.period, left))
             before = None if peeled else turn_before(pattern)
