@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.rolling.pattern import BESIDE, Pattern
+from numgrad.jit.rolling.pattern import TURNS_BESIDE, Pattern
 from numgrad.jit.rolling.tokens import Operation, had_by, viewed
 
 __all__ = ["End", "turn_after", "turn_before"]
@@ -156,7 +156,7 @@ class _Search:
 def turn_before(pattern: Pattern) -> End | None:
     """Return the turn before a run; None if there is none."""
     first, period, turns = pattern.run
-    search = _Search(pattern, max(first - BESIDE * period, 0), first)
+    search = _Search(pattern, max(first - TURNS_BESIDE * period, 0), first)
     operations = pattern.trace.operations
     for position, sources in enumerate(pattern.sources):
         for slot, source in enumerate(sources):
@@ -172,7 +172,7 @@ def turn_after(pattern: Pattern) -> End | None:
     """Return the turn behind a run; None if there is none."""
     first, period, turns = pattern.run
     stop = first + period * turns
-    search = _Search(pattern, stop, stop + BESIDE * period)
+    search = _Search(pattern, stop, stop + TURNS_BESIDE * period)
     for made, back in pattern.users:
         if 1 <= back <= turns:
             taken = pattern.trace.operations[stop - back * period + made].value

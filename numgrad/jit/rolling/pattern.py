@@ -9,9 +9,11 @@ from numgrad.jit.rolling.repetition import Run
 from numgrad.jit.rolling.tokens import Operation
 from numgrad.jit.rolling.trace import Trace
 
-__all__ = ["FURTHEST", "BESIDE", "Pattern", "Source"]
+__all__ = ["FURTHEST", "TURNS_BESIDE", "Pattern", "Source"]
 
-BESIDE = 2  # turns before or behind a run among whose operations is looked for more of its like
+TURNS_BESIDE = (
+    2  # turns before or behind a run among whose operations is looked for more of its like
+)
 FURTHEST = 4  # turns back from which a value may be taken
 
 

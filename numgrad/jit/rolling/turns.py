@@ -19,7 +19,7 @@ from numgrad.jit.rolling.columns import (
     where_written,
 )
 from numgrad.jit.rolling.completion import Columns, Unlike
-from numgrad.jit.rolling.pattern import FURTHEST, BESIDE
+from numgrad.jit.rolling.pattern import FURTHEST, TURNS_BESIDE
 from numgrad.jit.rolling.positions import Positions
 from numgrad.jit.rolling.rows import Row, is_even
 from numgrad.jit.rolling.tokens import (
@@ -194,7 +194,7 @@ class Turns:
         """Return the operations that may take results of the turns, and are none of them."""
         first, period, turns = self.run
         operations = self.trace.operations
-        beside = [*operations[max(first - BESIDE * period, 0) : first]]
+        beside = [*operations[max(first - TURNS_BESIDE * period, 0) : first]]
         beside += operations[first + period * turns :]
         ends = self.completed.places
         return [each for each in beside if each.value not in ends]
