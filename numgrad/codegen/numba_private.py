@@ -65,6 +65,7 @@ __all__ = [
     "JITCodeLibrary",
     "NativeLowering",
     "NopythonTypeInference",
+    "PyCallWrapper",
     "as_dtype",
     "cgutils",
     "compile_result",
@@ -93,13 +94,15 @@ _LIBRARY = "add_ir_module enable_object_caching _finalize_final_module"
 PARTS: dict[str, dict[str, str]] = {
     "pipelines": {
         "numba._dynfunc.make_function": "",
+        "numba.core.callwrapper.PyCallWrapper": "build build_wrapper get_env",
         "numba.core.codegen.JITCodeLibrary": _LIBRARY
+        + " finalize get_pointer_to_function _get_compiled_object"
         + " _finalize_dynamic_globals _optimize_functions _optimize_final_module",
         "numba.core.compiler.CompilerBase": "define_pipelines",
         "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.register_pass": "",
-        "numba.core.cpu.CPUContext": "create_cpython_wrapper",
+        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
         "numba.core.typed_passes.NativeLowering": "run_pass",
         "numba.core.typed_passes.NopythonTypeInference": "",
     },
@@ -147,6 +150,7 @@ FunctionPass: Any = _pipelines.get("FunctionPass", object)
 register_pass: Any = _pipelines.get("register_pass", lambda **_: lambda cls: cls)
 NativeLowering: Any = _pipelines.get("NativeLowering", object)
 NopythonTypeInference: Any = _pipelines.get("NopythonTypeInference")
+PyCallWrapper: Any = _pipelines.get("PyCallWrapper", object)
 
 CompileResultCacheImpl: Any = _cache.get("CompileResultCacheImpl", object)
 FunctionCache: Any = _cache.get("FunctionCache", object)

@@ -9,8 +9,8 @@ Functions that only ever become a part of others need nothing of this, no entry 
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
 
-The entry of a kernel for Python is built once for arguments of the same types, and has other names
-written into it for other kernels (`numgrad.codegen.compile.wrappers`).
+The entry for Python is compiled once for all kernels that take arguments of the same types
+(`numgrad.codegen.compile.wrappers`).
 
 Straight-line code that does the same to neighbouring elements becomes vector instructions (LLVM's
 SLP vectoriser, which compilers of C run by default and Numba does not): a Kalman filter of four
@@ -31,7 +31,7 @@ from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config
 
 from numgrad.codegen.compile.wrappers import Wrappers
-from numgrad.codegen.llvm.width import interleave
+from numgrad.codegen.llvm.width import advise
 from numgrad.codegen.numba_private import (
     HAS_PIPELINES,
     CompilerBase,
@@ -44,7 +44,15 @@ from numgrad.codegen.numba_private import (
     register_pass,
 )
 
-__all__ = ["AS_WRITTEN", "LEAN", "PART", "THOROUGH", "VECTORISES_STRAIGHT_CODE", "pipeline"]
+__all__ = [
+    "AS_WRITTEN",
+    "LEAN",
+    "PART",
+    "THOROUGH",
+    "VECTORISES_STRAIGHT_CODE",
+    "pipeline",
+    "wrappers",
+]
 
 _options: Any = config
 
@@ -68,7 +76,7 @@ class _LeanLibrary(_ThoroughLibrary):
     """Optimises once what was linked."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        interleave(ir_module)
+        advise(ir_module)
         super().add_ir_module(ir_module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -153,18 +161,19 @@ class _LowerPart(NativeLowering):
         return True
 
 
-_wrappers = Wrappers()
+#: The entries of this process.
+wrappers = Wrappers(_LeanLibrary)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerKernel(NativeLowering):
-    """Builds the entry for Python once for arguments of the same types."""
+    """Compiles the entry for Python once for arguments of the same types."""
 
     _name = "numgrad_lower_kernel"
 
     def run_pass(self, state: Any) -> bool:  # under the lock of Numba's compiler
         context = state.targetctx
-        context.create_cpython_wrapper = partial(_wrappers.create, context)
+        context.create_cpython_wrapper = partial(wrappers.create, context)
         try:
             return bool(NativeLowering.run_pass(self, state))
         finally:
