@@ -63,6 +63,7 @@ __all__ = [
     "FunctionCache",
     "FunctionPass",
     "JITCodeLibrary",
+    "Lower",
     "NativeLowering",
     "NopythonTypeInference",
     "PyCallWrapper",
@@ -103,7 +104,8 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.register_pass": "",
         "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
-        "numba.core.typed_passes.NativeLowering": "run_pass",
+        "numba.core.lowering.Lower": "incref decref",
+        "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NopythonTypeInference": "",
     },
     "cache": {
@@ -148,6 +150,7 @@ CompilerBase: Any = _pipelines.get("CompilerBase", object)
 DefaultPassBuilder: Any = _pipelines.get("DefaultPassBuilder")
 FunctionPass: Any = _pipelines.get("FunctionPass", object)
 register_pass: Any = _pipelines.get("register_pass", lambda **_: lambda cls: cls)
+Lower: Any = _pipelines.get("Lower", object)
 NativeLowering: Any = _pipelines.get("NativeLowering", object)
 NopythonTypeInference: Any = _pipelines.get("NopythonTypeInference")
 PyCallWrapper: Any = _pipelines.get("PyCallWrapper", object)

@@ -38,6 +38,7 @@ from numgrad.codegen.numba_private import (
     DefaultPassBuilder,
     FunctionPass,
     JITCodeLibrary,
+    Lower,
     NativeLowering,
     NopythonTypeInference,
     make_function,
@@ -49,12 +50,35 @@ __all__ = [
     "LEAN",
     "PART",
     "THOROUGH",
+    "THOROUGH_TRANSLATED",
+    "TRANSLATED",
     "VECTORISES_STRAIGHT_CODE",
     "pipeline",
     "wrappers",
 ]
 
 _options: Any = config
+
+# Steps of Numba's that find nothing in a function of one call.
+_NOTHING_TO_DO = frozenset(
+    {
+        "DeadBranchPrune",
+        "FindLiterallyCalls",
+        "GenericRewrites",
+        "InlineClosureLikes",
+        "InlineInlinables",
+        "InlineOverloads",
+        "LiteralPropagationSubPipelinePass",
+        "LiteralUnroll",
+        "MakeFunctionToJitFunction",
+        "NopythonRewrites",
+        "PreLowerStripPhis",
+        "ReconstructSSA",
+        "RewriteDynamicRaises",
+        "RewriteSemanticConstants",
+        "WithLifting",
+    }
+)
 
 #: Whether straight-line code becomes vector instructions.
 VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
@@ -165,6 +189,20 @@ class _LowerPart(NativeLowering):
 wrappers = Wrappers(_LeanLibrary)
 
 
+class _Handing(Lower):
+    """Writes down a function that hands its arguments on, and returns what comes back.
+
+    Whoever calls it has the arguments until it returns, so it counts no references to them. What
+    counts them is a part of the machine code, even where LLVM finds that they cancel.
+    """
+
+    def incref(self, typ: Any, val: Any) -> None:
+        pass
+
+    def decref(self, typ: Any, val: Any) -> None:
+        pass
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerKernel(NativeLowering):
     """Compiles the entry for Python once for arguments of the same types."""
@@ -180,15 +218,26 @@ class _LowerKernel(NativeLowering):
             del context.create_cpython_wrapper
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerTranslated(_LowerKernel):
+    """Counts no references in a function that calls a translated one, and nothing else."""
+
+    _name = "numgrad_lower_translated"
+    lowering_class = _Handing
+
+
 class _LeanCompiler(CompilerBase):
     use: type[_UseLibrary] = _UseLeanLibrary
     lower: type[FunctionPass] = _LowerKernel
+    needless: frozenset[str] = frozenset()
 
     def define_pipelines(self) -> list[Any]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         steps.add_pass_after(self.use, NopythonTypeInference)
         steps.passes = [
-            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
+            (self.lower if step is NativeLowering else step, says)
+            for step, says in steps.passes
+            if step.__name__ not in self.needless
         ]
         steps.finalize()
         return [steps]
@@ -199,6 +248,15 @@ class _AsWrittenCompiler(_LeanCompiler):
 
 
 class _ThoroughCompiler(_LeanCompiler):
+    use = _UseThoroughLibrary
+
+
+class _TranslatedCompiler(_LeanCompiler):
+    lower = _LowerTranslated
+    needless = _NOTHING_TO_DO
+
+
+class _ThoroughTranslatedCompiler(_TranslatedCompiler):
     use = _UseThoroughLibrary
 
 
@@ -214,6 +272,8 @@ AS_WRITTEN = "as written"
 #: The same with the optimisation of functions by themselves. Straight-line code with short arrays
 #: on the stack takes half as long after it: LLVM knows what is in them before it decides on loops.
 THOROUGH = "thorough"
+#: LEAN and THOROUGH for functions that are one call of a translated one.
+TRANSLATED, THOROUGH_TRANSLATED = "translated", "thorough, translated"
 #: For functions that are built into others and that Python does not call.
 PART = "part"
 
@@ -221,6 +281,8 @@ _COMPILERS: dict[str, Any] = {
     LEAN: _LeanCompiler,
     AS_WRITTEN: _AsWrittenCompiler,
     THOROUGH: _ThoroughCompiler,
+    TRANSLATED: _TranslatedCompiler,
+    THOROUGH_TRANSLATED: _ThoroughTranslatedCompiler,
     PART: _PartCompiler,
 }
 
