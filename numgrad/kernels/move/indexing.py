@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.entries import entry_of
+from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.places import places_at
 from numgrad.kernels.move.scatter import add_at, identity_of, reduce_at
 
 __all__ = [
     "add_indexed",
-    "are_inside",
     "indexed_shape",
     "put_indexed",
     "reduce_indexed",
@@ -27,33 +25,18 @@ Array = np.ndarray[Any, Any]
 Indices = tuple[Array | None, ...]
 
 
+def _indexed(indices: Indices) -> tuple[list[int], list[Array]]:
+    """Return the dims that positions are given for, and these."""
+    dims, given = [], []
+    for dim, positions in enumerate(indices):
+        if positions is not None:
+            dims.append(dim)
+            given.append(positions)
+    return dims, given
+
+
 def _key(indices: Indices) -> tuple[Any, ...]:
     return tuple([slice(None) if positions is None else positions for positions in indices])
-
-
-@kernel
-def _are_inside(positions: Array, size: int) -> bool:
-    outside = False
-    for i in range(positions.size):
-        outside |= positions[i] < 0
-        outside |= positions[i] >= size
-    return not outside
-
-
-def are_inside(positions: Array, size: int) -> bool:
-    """Whether int64 positions all lie from 0 to a size.
-
-    Examples
-    --------
-    >>> are_inside(np.array([0, 2]), 3), are_inside(np.array([0, -1]), 3)
-    (True, False)
-    """
-    return bool(_entry()(positions.ravel(), size))
-
-
-@cache
-def _entry() -> Any:
-    return entry_of(_are_inside, np.dtype(np.int64), int)
 
 
 def take_indexed(array: Array, indices: Indices) -> Array:
@@ -68,9 +51,21 @@ def take_indexed(array: Array, indices: Indices) -> Array:
     array([[2, 0],
            [5, 3]])
     """
-    first = indices[0]
-    alone = len(indices) == 1 and first is not None
-    result: Array = array[first if alone else _key(indices)]
+    result: Array
+    dims, given = _indexed(indices)
+    first = dims[0]
+    in_rows = array.flags.c_contiguous and array.size  # else `take` would copy all of it
+    if not in_rows or (len(given) == 1 and array.ndim == 1):
+        result = array[_key(indices)]
+    elif len(given) == 1:
+        result = array.take(given[0], first)
+    elif given[0].size < FLATTENED_POSITIONS or dims[-1] - first >= len(dims):
+        result = array[_key(indices)]
+    else:
+        behind = dims[-1] + 1
+        lengths, rest = array.shape[first:behind], array.shape[behind:]
+        rows = array.reshape(*array.shape[:first], -1, *rest)
+        result = rows.take(places_at(lengths, given), first)
     if result.size and result.flags.c_contiguous:
         return result
     return private_copy(result)
@@ -151,9 +146,7 @@ def reduce_indexed(
     front = list(range(at, at + len(common)))
     order = front + [axis for axis in range(whole.ndim) if axis not in front]
     lengths = [array.shape[dim] for dim in dims]
-    places: Any = 0
-    for length, dim in zip(lengths, dims, strict=True):
-        places = places * length + indices[dim]
+    places = places_at(lengths, _indexed(indices)[1])
     rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
     count, width = math.prod(lengths), math.prod([array.shape[dim] for dim in rest])
     table = rows.reshape(count, width)
@@ -183,8 +176,8 @@ def _reduce_rows(
 
 def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:
     """Return the indexed dims, the common shape of their positions, and where it goes."""
-    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
-    shapes = [indices[dim].shape for dim in dims]  # type: ignore[union-attr]
+    dims, given = _indexed(indices)
+    shapes = [positions.shape for positions in given]
     common = shapes[0] if len({*shapes}) == 1 else np.broadcast_shapes(*shapes)
     adjacent = dims[-1] - dims[0] == len(dims) - 1
     return dims, common, dims[0] if adjacent else 0
