@@ -72,7 +72,8 @@ from numgrad.graph.grad_modes import (
     set_grad_enabled,
 )
 from numgrad.graph.recorder import TraceError
-from numgrad.graph.tensor import Size, is_inference
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import is_inference
 from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.io.serialization import load, save
 from numgrad.jit.front.decorator import jit

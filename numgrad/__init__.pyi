@@ -54,7 +54,7 @@ from numgrad.graph.grad_modes import is_grad_enabled as is_grad_enabled
 from numgrad.graph.grad_modes import is_inference_mode_enabled as is_inference_mode_enabled
 from numgrad.graph.grad_modes import no_grad as no_grad
 from numgrad.graph.grad_modes import set_grad_enabled as set_grad_enabled
-from numgrad.graph.tensor import Size as Size
+from numgrad.graph.size import Size as Size
 from numgrad.graph.tensor import Tensor as Tensor
 from numgrad.graph.tensor import is_inference as is_inference
 from numgrad.io.printing import get_printoptions as get_printoptions
@@ -3131,7 +3131,14 @@ def resize_as_(
 ) -> Tensor: ...
 def resolve_conj(input: Tensor) -> Tensor: ...
 def resolve_neg(input: Tensor) -> Tensor: ...
-def result_type(tensor: Tensor | _Number, other: Tensor | _Number) -> _DType: ...
+def result_type(
+    *arguments: Any,
+    scalar1: _Number | Tensor | None = ...,
+    scalar2: _Number | Tensor | None = ...,
+    tensor: Tensor | None = ...,
+    other: Tensor | _Number | None = ...,
+    scalar: _Number | Tensor | None = ...,
+) -> _DType: ...
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[_int],

@@ -18,10 +18,10 @@ from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes import interceptors, is_transformed, modes
 from numgrad.graph.recorder import address_of
+from numgrad.graph.size import Size
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import (
     NO_EDGE,
-    Size,
     Tensor,
     check_requires_grad,
     has_lost_history,
@@ -36,7 +36,8 @@ from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import legacy_tensor
-from numgrad.ops.indexing.indexing import getitem, setitem
+from numgrad.ops.indexing.assignment import setitem
+from numgrad.ops.indexing.indexing import getitem
 from numgrad.ops.later import LATER, load_package
 from numgrad.ops.mutation.inplace import reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,9 +20,9 @@ from numgrad.batching.compiled import call_compiled
 from numgrad.batching.loops import loop_of_batch, spread_carries
 from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result
-from numgrad.batching.selection import Selected
 from numgrad.batching.taken_apart import INSIDE
-from numgrad.graph.modes import modes, restore, watch
+from numgrad.batching.worlds import Worlds
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise import ElementwisePrimitive
@@ -60,42 +60,9 @@ _NOT_OWN = (
     "vmap: a branch or the body of a loop that is for some of the examples may not write to what "
     "it did not make: what it hands on is what it returns. clone() it first"
 )
-# The modes that are one thing inside and another outside.
-_OWN = ("trace", "grad", "level", "saved_hooks")
 
 
-class _Outside:
-    """Switches a thread to the world outside of a mapped function, and back."""
-
-    __slots__ = ("_inside", "grad", "level", "saved_hooks", "trace")
-
-    def __init__(self) -> None:
-        self.trace, self.grad = modes.trace, modes.grad
-        self.level, self.saved_hooks = modes.level, modes.saved_hooks
-        self._inside: list[tuple[Any, ...]] = []
-
-    def __enter__(self) -> None:
-        self._inside.append((modes.trace, modes.grad, modes.level, modes.saved_hooks))
-        modes.trace, modes.grad = self.trace, self.grad
-        modes.level, modes.saved_hooks = self.level, self.saved_hooks
-
-    def __exit__(self, *exception: object) -> None:
-        modes.trace, modes.grad, modes.level, modes.saved_hooks = self._inside.pop()
-
-    @contextmanager
-    def left(self) -> Iterator[None]:
-        """Be inside again for a while."""
-        inside = self._inside[-1]
-        self.__exit__()
-        try:
-            yield
-        finally:
-            self._inside.append(inside)
-            modes.trace, modes.grad = self.trace, self.grad
-            modes.level, modes.saved_hooks = self.level, self.saved_hooks
-
-
-class Batcher:
+class Batcher(Worlds):
     """A recorder (see `numgrad.graph.recorder.Recorder`) for one call of a mapped function.
 
     Parameters
@@ -107,106 +74,6 @@ class Batcher:
     """
 
     transforms = True
-
-    def __init__(self, size: int, randomness: str = "error") -> None:
-        self.size = size
-        self.randomness = randomness
-        self._outside = _Outside()
-        self._may_record = modes.grad
-        self.made = 0  # how many pieces of memory there are inside
-        self.selections: list[Selected] = []  # what runs for some of the examples
-        self.run = self.runs = 0  # which run this is of a body that is recorded outside
-        self._has_stacks = False
-
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Have this thread's operations come here."""
-        names = (*_OWN, "watching")
-        before = {name: getattr(modes, name) for name in names}
-        # It may be opened again: by the backward pass of a custom Function, or by the body of a
-        # loop outside.
-        outside, may_record = self._outside, self._may_record
-        self._outside, self._may_record = _Outside(), modes.grad
-        modes.trace, modes.saved_hooks = self, ()
-        watch(self, sees_calls=True)
-        try:
-            yield
-        finally:
-            restore({**modes.__dict__, **before})
-            self._outside, self._may_record = outside, may_record
-
-    def reopening(self) -> Callable[[], Any]:
-        """Return what opens it again, for a body that is recorded outside, as it is now."""
-        level, grad, selections = modes.level, modes.grad, list(self.selections)
-
-        @contextmanager
-        def opened() -> Iterator[None]:
-            before = self.selections
-            with self._own_run(), self.open():
-                modes.level, modes.grad = level, grad or modes.grad
-                self.selections = list(selections)
-                try:
-                    yield
-                finally:
-                    self.selections = before
-
-        return opened
-
-    def outside(self) -> _Outside:
-        """Return the context manager to be in the world outside of the mapped function."""
-        return self._outside
-
-    def inside(self, tensor: Tensor, batched: bool) -> Tensor:
-        """Return the tensor inside of one outside."""
-        return wrap(self._array(tensor, batched))
-
-    def inside_stacked(self, tensor: Tensor) -> Tensor:
-        """Return the tensor inside of one whose second dim is the examples'."""
-        self._has_stacks = True
-        array: Any = Memory(self, Stacked(tensor, True)).array()
-        return wrap(array)
-
-    def part(self, tensor: Tensor) -> Part:
-        """Return what a tensor inside is outside."""
-        return self._part(self._own(tensor)._array)
-
-    def part_of(self, array: Any) -> Part:
-        """Return what an array inside is outside."""
-        return self._part(array)
-
-    def _array(self, tensor: Tensor, batched: bool, made: bool = False) -> Any:
-        return Memory(self, Part(tensor, batched), made).array()
-
-    def _part(self, array: Any) -> Part:
-        """Return what an array inside is outside; one that is not from inside is itself."""
-        if type(array) is Traced and array.storage.recorder is self:
-            storage: Any = array.storage
-            if self.selections and self.selections[-1].is_older(storage):
-                with nullcontext() if modes.trace is self else self._outside.left():
-                    own: Any = array
-                    array = self._selected(wrap(own))._array
-                storage = array.storage
-            if array.place is storage.whole:
-                return storage.value
-            with self.outside():
-                return storage.part(array.place)
-        return Part(wrap(array), False)
-
-    def _own(self, tensor: Tensor) -> Tensor:
-        array: Any = tensor._array
-        if type(array) is Traced and array.storage.recorder is self:
-            return tensor
-        own = wrap(self._array(tensor, False))
-        own._counter = tensor._counter
-        return own
-
-    def _selected(self, tensor: Tensor) -> Tensor:
-        """Return what stands for a tensor inside in bodies that are for some of the examples."""
-        array: Any = tensor._array
-        for selected in self.selections:
-            if selected.is_older(array.storage):
-                tensor = selected.read(tensor)
-        return tensor
 
     # --- loops and branches: numgrad.graph.recorder.LoopRecorder ---------------------------------
 
@@ -230,17 +97,6 @@ class Batcher:
         """Record the body of a loop."""
         with self._own_run(), self._outside.trace.body():
             yield
-
-    @contextmanager
-    def _own_run(self) -> Iterator[None]:
-        """Run a body, so that what is found out there of what is outside of it stays there."""
-        before = self.run
-        self.runs += 1
-        self.run = self.runs
-        try:
-            yield
-        finally:
-            self.run = before
 
     def stand_in(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], given: Tensor | None = None
@@ -320,7 +176,7 @@ class Batcher:
             kind = Part
             for each in arrays:
                 if type(each) is Traced or type(each) is np.ndarray:
-                    part = self._part(each)
+                    part = self.part_of(each)
                     if self._has_stacks and type(part) is Stacked:
                         kind = Stacked
                     batched = batched or part.batched
@@ -338,7 +194,7 @@ class Batcher:
         if self.selections:  # what is recorded is to be told of these, too
             for name, value in parameters.items():
                 parameters[name] = self._selected_in(value)
-        parts = [self._part(array) for array in arrays]
+        parts = [self.part_of(array) for array in arrays]
         apart = INSIDE.get(primitive.name)
         if apart is not None and any(part.batched for part in parts):
             found = apart(*[wrap(array) for array in arrays], **parameters)
@@ -362,7 +218,7 @@ class Batcher:
     def _parameter(self, value: Any) -> Any:
         """Return a parameter with parts in the place of arrays."""
         if type(value) is Traced or type(value) is np.ndarray:
-            return self._part(value)
+            return self.part_of(value)
         if type(value) in (tuple, list):
             return type(value)([self._parameter(each) for each in value])
         return value
@@ -385,7 +241,7 @@ class Batcher:
     def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
         """Return a copy, of another dtype."""
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             if dtype != array.dtype:
                 copied = cast(tensor, dtype)
             else:
@@ -395,14 +251,14 @@ class Batcher:
     def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
         """Return a copy of another shape."""
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             wanted = (self.size, *shape) if batched else shape
             return self._array(reshape(clone_contiguous(tensor), wanted), batched)
 
     def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
         """Return a copy that lies as `place` does: what one element shows stays one."""
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             whole = tensor._array.shape
             for dim, (length, step) in enumerate(zip(place.shape, place.strides, strict=True)):
                 if step == 0 and length > 1:
@@ -420,7 +276,7 @@ class Batcher:
         if self.selections and self.selections[-1].is_older(storage):
             raise RuntimeError(_NOT_OWN)
         with self.outside():
-            part = self._part(value) if isinstance(value, (Traced, np.ndarray)) else None
+            part = self.part_of(value) if isinstance(value, (Traced, np.ndarray)) else None
             if part is not None and part.batched and not storage.value.batched:
                 if not storage.made:
                     raise RuntimeError(_SELF_IS_ONE)
@@ -459,7 +315,7 @@ class Batcher:
         if type(array) is not Traced or array.storage.recorder is not self:
             return array
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             return self._array(detach(tensor), batched)
 
     def set_grad(self, value: bool) -> None:
@@ -472,7 +328,7 @@ class Batcher:
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Run a check of numbers."""
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             found: Any = tensor._array
             if type(found) is Traced:
                 found = modes.trace.check(primitive, found, parameters)
@@ -483,7 +339,7 @@ class Batcher:
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is one for all examples, if there are any."""
         with self.outside():
-            tensor, batched = self._part(array)
+            tensor, batched = self.part_of(array)
             found: Any = tensor._array
             if batched:
                 return None
@@ -492,7 +348,7 @@ class Batcher:
     def has_nan(self, array: Traced) -> bool:
         """Return whether there is a nan in any example's."""
         with self.outside():
-            found: Any = self._part(array).tensor._array
+            found: Any = self.part_of(array).tensor._array
             if type(found) is Traced:
                 return bool(modes.trace.has_nan(found))
             return bool(np.isnan(found).any())
@@ -526,7 +382,7 @@ class Batcher:
             raise RuntimeError(_RANDOM)
         differ = self.randomness == "different"
         with self.outside():
-            parts = [self._part(each) for each in beside]
+            parts = [self.part_of(each) for each in beside]
             if not differ and any(part.batched for part in parts):
                 raise RuntimeError(
                     "Vmap does not currently support same randomness with a batched tensor input. "
@@ -548,7 +404,7 @@ class Batcher:
     def numbers(self, what: str, array: Traced) -> Array:
         """Return the numbers of what is one for all examples; raise for a batch."""
         with self.outside():
-            part = self._part(array)
+            part = self.part_of(array)
         if part.batched:
             self.refuse(what, array)
         with self.outside():

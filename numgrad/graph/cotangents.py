@@ -10,7 +10,8 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.node import Node
-from numgrad.graph.tensor import NO_EDGE, Edge, Size, Tensor, fresh
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
 
 __all__ = ["GradientEdge", "check_batches", "roots_of"]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterable
-from operator import index
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.counters import NoCounter, level_counter, new_counter
 from numgrad.graph.handles import Hooks
 from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.size import Size
 from numgrad.graph.upward import upward
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ __all__ = [
     "NOWHERE",
     "NO_EDGE",
     "Edge",
-    "NoCounter",
-    "Size",
     "Tensor",
     "check_requires_grad",
     "forbidden_view",
@@ -40,9 +38,7 @@ __all__ = [
     "holder_of",
     "is_inference",
     "kind_of",
-    "level_counter",
     "move_retained",
-    "new_counter",
     "plain",
     "refresh_view",
     "set_array",
@@ -58,6 +54,7 @@ NO_EDGE: Edge = (None, 0)
 # too, but no gradient flows from it. Told from NO_EDGE by identity, so it is made at run time.
 NOWHERE: Edge = tuple([None, 0])  # type: ignore[assignment]  # noqa: C409
 
+_new_size: Any = tuple.__new__
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
     "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
@@ -65,57 +62,6 @@ _NON_LEAF_GRAD = (
     "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
-
-_new_tuple: Any = tuple.__new__
-
-
-class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
-
-    __slots__ = ()
-
-    def __new__(cls, lengths: Iterable[SupportsIndex] = (), /) -> Size:
-        found = list(lengths)
-        for position, length in enumerate(found):
-            if type(length) is not int:
-                try:
-                    found[position] = index(length)
-                except TypeError:
-                    raise TypeError(
-                        "torch.Size() takes an iterable of 'int' "
-                        f"(item {position} is '{type(length).__name__}')"
-                    ) from None
-        return _new_tuple(cls, found)
-
-    def numel(self) -> int:
-        """Return the number of elements of a tensor of this shape."""
-        count = 1
-        for length in self:
-            count *= length
-        return count
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    def __getitem__(self, key: Any) -> Any:
-        item = tuple.__getitem__(self, key)
-        return _new_tuple(Size, item) if isinstance(key, slice) else item
-
-    def __add__(self, other: Any) -> Size:
-        if not isinstance(other, tuple):
-            kind = type(other).__name__
-            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
-        return Size((*self, *other))
-
-    def __radd__(self, other: Any) -> Size:
-        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
-
-    def __mul__(self, count: SupportsIndex) -> Size:
-        if isinstance(count, np.ndarray) or not hasattr(count, "__index__"):
-            return NotImplemented  # an array multiplies each length
-        return _new_tuple(Size, tuple.__mul__(self, count))
-
-    __rmul__ = __mul__
 
 
 class Tensor(_Methods):
@@ -169,7 +115,7 @@ class Tensor(_Methods):
     @property
     def shape(self) -> Size:
         """The lengths of the dimensions, a `Size`."""
-        return _new_tuple(Size, self._array.shape)  # ints: nothing to check
+        return _new_size(Size, self._array.shape)  # ints: nothing to check
 
     @property
     def ndim(self) -> int:
@@ -371,54 +317,6 @@ _new = object.__new__
 
 
 _ndarray = np.ndarray
-
-
-class NoCounter(list[Any]):
-    """What inference tensors have in place of a version counter.
-
-    Whoever saves a tensor for the backward pass reads its version. So that is what raises, and no
-    operation has to look whether a tensor is one of these. Inside of the mode nobody saves, but for
-    the functions of `numgrad.func`, which may. Writes are counted for who notes what a call does,
-    and reads what any counter holds, with ``list.__getitem__``.
-    """
-
-    __slots__ = ()
-
-    def __getitem__(self, index: Any) -> Any:
-        if modes.inference or modes.covered:
-            return 0
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-            "inference mode in computation tracked by autograd. To work around this, you can make "
-            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
-            "instead of `torch.inference_mode()`."
-        )
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, super().__getitem__(index) + 1)
-
-
-# The start of no level: what `numgrad.func` itself makes is none of a function's.
-OUTSIDE = -1
-
-
-def level_counter(start: int) -> list[Any]:
-    """Return the version counter of memory made by a function that `numgrad.func` differentiates.
-
-    Beside the version, and what writes note there, stands the start of the function's level: what
-    functions inside of it made counts as made there.
-    """
-    return [0, "", None, start]
-
-
-def new_counter() -> list[Any]:
-    """Return the version counter of new memory; without `interceptors` it is ``[0]``."""
-    if modes.inference:
-        return NoCounter((0,))
-    level = modes.level
-    if level is not None:
-        return [0, "", None, level.start]  # a `level_counter`
-    return level_counter(OUTSIDE) if modes.covered else [0]
 
 
 def is_inference(tensor: Tensor) -> bool:

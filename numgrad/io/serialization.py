@@ -26,8 +26,9 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.device import device
 from numgrad.base.dtypes import dtype
+from numgrad.graph.size import Size
 from numgrad.graph.storage import Span, array_within, span_of, tensor_within
-from numgrad.graph.tensor import Size, Tensor
+from numgrad.graph.tensor import Tensor
 from numgrad.io.copying import attributes_of, warn_of_hooks
 
 __all__ = ["load", "save"]

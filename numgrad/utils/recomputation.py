@@ -24,7 +24,8 @@ from numgrad.graph.saved_tensors import (
     pack_tensor,
     restore_tensor,
 )
-from numgrad.graph.tensor import NO_EDGE, Edge, Size, Tensor, wrap
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 
 __all__ = ["CheckpointError", "Frame", "GraphExecGroup", "metadata_of"]
 

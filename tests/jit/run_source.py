@@ -88,6 +88,7 @@ _NUMPY = SimpleNamespace(
     **{name: _Number(getattr(np, name)) for name in _TYPES},
     uintp=int,  # of indices: an int that is never negative
     intp=int,
+    empty=lambda shape, kind: _stack(kind, shape),
 )
 
 

@@ -55,7 +55,7 @@ class _CompiledLoop:
 
     @lazy
     def entry(self) -> Any:
-        """The compiled loop: see `numgrad.jit.emit.standalone.literal_loop`."""
+        """The compiled loop: see `numgrad.jit.emit.standalone.standalone_loop`."""
         loop = self.program.loop(self.loop)
         arrays = [types.Array(from_dtype(value.dtype), ndim, "C") for value, ndim in self._dims()]
         numbers = (types.intp,) * (2 * isinstance(self.loop, Rows))

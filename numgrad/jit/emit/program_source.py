@@ -41,11 +41,11 @@ from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import LEAVES
 from numgrad.jit.schedule.loop_fusion import find_bands
 from numgrad.jit.schedule.schedule import Nest, OpaqueStep, Schedule, schedule
+from numgrad.runtime.memory import ALIGNMENT
 
 __all__ = ["WHAT", "Array", "Emitted", "emit"]
 
 WHAT = 4  # numbers of the header that say what to run
-ALIGNMENT = 64
 WIDE = 16  # elements of a short loop from which on it fills wide vectors
 (_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
 (_NJIT,) = names("numba", "njit")

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import (
-    INLINED_ELEMENTS,
     INLINED_STATEMENTS,
-    LOOP_PRODUCT_TERMS,
     STACK_BYTES,
 )
 from numgrad.codegen.compile.compile import compile_functions
@@ -47,25 +45,29 @@ from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
+from numgrad.jit.emit.native_steps import (
+    IN_REGISTERS,
+    is_matrix_product,
+    is_native,
+    is_short,
+    is_short_step,
+    is_written_down,
+)
 from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
 from numgrad.jit.emit.scalar_code import PART, new_array, plain_code
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
-from numgrad.jit.lowering.opaque_calls import Whole
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.passes.views import is_contiguous
 from numgrad.jit.schedule.schedule import Nest
 from numgrad.kernels.matrices.unrolled import UnrolledCall
 
-__all__ = ["calls_natively", "is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
+__all__ = ["standalone_dispatcher", "standalone_loop"]
 
 Build = Callable[[Graph], Any]
 
-IN_REGISTERS = 64  # elements of an argument or result that is copied
-INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
-SHORT_SUM = 7  # terms up to which sums in it are added one after the other
 
 _AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument", "distinct"),
@@ -75,7 +77,7 @@ _AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
 )
 
 
-def literal_dispatcher(
+def standalone_dispatcher(
     emitted: Emitted,
     graph: Graph,
     build: Build,
@@ -107,7 +109,7 @@ def literal_dispatcher(
     return compile_functions(functions, for_loops=is_inlined)
 
 
-def literal_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
+def standalone_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
     """Return a dispatcher that does a loop, whose body a graph is.
 
     Parameters
@@ -137,106 +139,6 @@ def _loop_function(
     return loop_function(body, loop, name, decorator)
 
 
-def is_short(emitted: Emitted) -> bool:
-    """Whether a call takes less than what LLVM would need to know to take it apart.
-
-    Then the nests stand in the function itself, where it can.
-    """
-    is_all = all(isinstance(step, Nest) for step in emitted.plan.steps)
-    return is_all and emitted.has_few(emitted.nests)
-
-
-def _is_product(value: Value) -> bool:
-    """Whether a step multiplies matrices, one pair or a batch of them."""
-    if value.operation != "call":
-        return value.operation == "matmul"
-    whole = value.attributes["primitive"]
-    is_batch = isinstance(whole, Whole) and whole.name == "bmm"
-    return is_batch and value.operands[0].dtype.kind in "fc"
-
-
-def _is_short_product(value: Value) -> bool:
-    """Whether a matrix product takes less than a call.
-
-    Of short sums there is one order, so those of `product` have the same bits.
-    """
-    is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SHORT_SUM
-    return is_product and 0 < _terms(value) <= INLINED_PRODUCT_TERMS
-
-
-def _is_short_step(value: Value) -> bool:
-    """Whether a step is written out among the nests."""
-    found = native_call(value)
-    return _is_short_product(value) or (found is not None and prod(found.batch) == 1)
-
-
-def is_native_loop(emitted: Emitted) -> bool:
-    """Whether a program is loops with bodies, and little around them that compiled code can't do.
-
-    A dispatcher does all of that without the interpreter, in one call.
-    """
-    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
-    primitives = [step.value.attributes.get("primitive") for step in steps]
-    return any(isinstance(each, Loop) for each in primitives) and _is_native_program(emitted)
-
-
-def calls_natively(emitted: Emitted) -> bool:
-    """Whether a program calls primitives that have little to do, and compiled code does them all.
-
-    They have the same bits there. Matrix products need not: BLAS rounds otherwise.
-    """
-    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
-    is_product = any(_is_product(step.value) for step in steps)
-    return bool(steps) and not is_product and _is_native_program(emitted)
-
-
-def _is_native_program(emitted: Emitted) -> bool:
-    """Whether all that a program does is short, but for loops, and needs no interpreter."""
-    graph = emitted.plan.graph
-    steps = [each.value for each in emitted.plan.steps if not isinstance(each, Nest)]
-    return (
-        all(_is_short_step(each) or _is_short_call(each) for each in steps)
-        and all(
-            _is_written(value) and value not in graph.outputs
-            if value.operation == "array"
-            else _is_native(value)
-            for value in graph.values()
-        )
-        and emitted.has_few(emitted.nests)
-    )
-
-
-def _is_written(value: Value) -> bool:
-    """Whether an array is of few numbers that the function made: they are written down."""
-    return bool(value.attributes["made"]) and 0 < prod(value.shape) <= IN_REGISTERS
-
-
-def _is_short_call(value: Value) -> bool:
-    """Whether a step is a loop, or draws few numbers, or has few matrices to do with."""
-    primitive = value.attributes.get("primitive")
-    if isinstance(primitive, Drawing):
-        return prod(primitive.shape) <= INLINED_ELEMENTS
-    found = native_call(value)
-    return isinstance(primitive, Loop) or (
-        found is not None and prod(found.batch) <= INLINED_ELEMENTS
-    )
-
-
-def _is_native(value: Value) -> bool:
-    """Whether compiled code computes a value without the interpreter."""
-    if value.operation == "array":
-        return False
-    if _is_product(value):
-        left, right = (operand.shape for operand in value.operands)
-        return 0 not in (*left, *right) and prod((*left[-2:], right[-1])) <= LOOP_PRODUCT_TERMS
-    if value.operation != "call" or native_call(value) is not None:
-        return True
-    loop = value.attributes["primitive"]
-    if isinstance(loop, Drawing):
-        return native_draw(loop) is not None
-    return isinstance(loop, Loop | Rows) and all(map(_is_native, loop.graph.values()))
-
-
 class _Standalone:
     """Writes a program as a function for compiled code.
 
@@ -263,7 +165,7 @@ class _Standalone:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
         self.is_short = emitted.has_few(emitted.nests) and all(
-            isinstance(step, Nest) or _is_short_step(step.value) for step in self.plan.steps
+            isinstance(step, Nest) or is_short_step(step.value) for step in self.plan.steps
         )
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
@@ -274,7 +176,7 @@ class _Standalone:
     # --- functions ---
 
     def call(self, into: bool, sources: Mapping[int, int]) -> Function:
-        """Return the function of `literal_dispatcher`."""
+        """Return the function of `standalone_dispatcher`."""
         emitted, outputs = self.emitted, self.graph.outputs
         self.returned = {self.array_name(value) for value in outputs if value.shape}
         if into:
@@ -374,7 +276,7 @@ class _Standalone:
     def _array(self, name: str, value: Value) -> list[Statement]:
         """Write down the few numbers of an array that the function made, or fetch what it holds."""
         array, size = value.attributes["array"], prod(value.shape)
-        if value in self.graph.outputs or not _is_written(value):
+        if value in self.graph.outputs or not is_written_down(value):
             return [captured_array(name, value, self.helpers)]
         numbers = [plain_code(number, value.dtype) for number in array.ravel()]
         stores = [Store(Name(name), Number(k), number) for k, number in enumerate(numbers)]
@@ -419,7 +321,7 @@ class _Standalone:
         return [Do(call(self._helper(part), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
-        if _is_product(value) and _is_native(value):
+        if is_matrix_product(value) and is_native(value):
             return self._small_products(value)
         loop = value.attributes.get("primitive")
         if isinstance(loop, Rows | Loop):
@@ -592,8 +494,3 @@ class _Standalone:
         self.memory.append(new_array(name, shape, operand.dtype))
         lines.append(copy)
         return name
-
-
-def _terms(product: Value) -> int:
-    """Return how many multiplications a matrix product takes."""
-    return prod(product.shape) * product.operands[0].shape[1]

@@ -18,10 +18,11 @@ from numgrad.base.dtypes import defaults
 from numgrad.base.pytree import LEAF, TreeSpec, unflatten
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node
+from numgrad.graph.counters import new_counter
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, plain, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, plain, wrap
 from numgrad.jit.capture.guards import ERRORS
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.node import node_class

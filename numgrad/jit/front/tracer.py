@@ -8,33 +8,25 @@ their own: a view is a place in a storage, and a write gives the storage a new v
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
-from numgrad.base.halves import HALF
-from numgrad.base.tuning import REMEMBERED_CALLS
-from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import (
-    ForeignTensor,
-    Storage,
     Traced,
-    TraceError,
-    address_of,
     place_of,
 )
-from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
 from numgrad.jit.front.loops import LoopCall, cut_loop
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
+from numgrad.jit.front.traced_values import TracedValues
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Value
@@ -42,7 +34,6 @@ from numgrad.jit.ir.memory_order import (
     Order,
     deciding,
     followed,
-    memory_of,
     order_of,
     place_like,
 )
@@ -52,7 +43,7 @@ from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.movement import MOVES
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
-from numgrad.jit.lowering.storage import read_place, root_of, write_place
+from numgrad.jit.lowering.storage import write_place
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_for, empty_like
 from numgrad.kernels.move.stacked_rows import room_for_rows
@@ -70,13 +61,8 @@ _LOWERINGS = {**LOWERINGS, **GATHERINGS, **MOVES}
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
 
-_NO_HALVES = (
-    "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
-    "x.float(), and round the result with .half() behind the call"
-)
 
-
-class Tracer:
+class Tracer(TracedValues):
     """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
 
     transforms = False
@@ -84,25 +70,12 @@ class Tracer:
     recording = RECORDING
 
     def __init__(self) -> None:
-        self.inputs: list[Value] = []
-        self._arguments: list[Storage] = []
-        self._captured: dict[int, tuple[Array, Value]] = {}
-        self._views: dict[Any, Value] = {}
+        super().__init__()
         # The arguments by whose strides something was decided.
         self.depends_on: frozenset[int] = frozenset()
-        # What `bake` noted, and what it held then; by id.
-        self.baked: dict[int, tuple[Array, Array]] = {}
-        # Arrays that were copied; by the id of the array whose memory it is.
-        self.copied: dict[int, Array] = {}
         self._stacks = GrownStacks()
-        # What the body of a loop made, while one is recorded.
-        self._own: list[set[Storage]] = []
-        # Where the user's lines are that record.
-        self.files: set[str] = set()
         # Where generators of random numbers are by now.
         self.states = States(self._first_state, self._state_of_body)
-        # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
-        self.given: dict[int, Any] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -116,36 +89,6 @@ class Tracer:
                 yield
         finally:
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
-
-    def argument(self, given: Array, number: int) -> Traced:
-        """Return the array of the next argument, which lies as the given one, by some number."""
-        value = Value("input", (), given.shape, given.dtype, position=len(self.inputs))
-        self.inputs.append(value)
-        array = self._array(value, given)
-        array.storage.follows = frozenset((number,)) if given.ndim else frozenset()
-        self._arguments.append(array.storage)
-        return array
-
-    def value_of(self, array: Any) -> Value:
-        """Return the value that an array has now."""
-        if type(array) is not Traced:
-            return self._capture(np.asarray(plain(array)))
-        storage, place = array.storage, array.place
-        if storage.recorder is not self:
-            raise ForeignTensor(
-                f"{where_user_is()}a tensor of another traced call is used here: it has left the "
-                "function that made it. Return it from there, and pass it in"
-            )
-        whole = storage.whole
-        value: Value = storage.value
-        if place is whole:
-            return value
-        offset = address_of(place) - address_of(whole)
-        key = (value, place.shape, place.strides, offset, place.dtype)
-        found = self._views.get(key)
-        if found is None:
-            found = self._views[key] = read_place(value, whole, place)
-        return found
 
     # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
 
@@ -210,16 +153,6 @@ class Tracer:
             return None
         self.depend_on_strides(followed([array]))
         return order_of(place)
-
-    def constant(self, array: Any) -> Any:
-        """Take an array that was made in the traced function as a constant."""
-        if type(array) is Traced:
-            return array
-        if array.size and _is_uniform(array):
-            number = constant(array.flat[0].item(), array.dtype)
-            return self._array(broadcast(number, array.shape), array)
-        value = Value("array", (), array.shape, array.dtype, array=array, made=True)
-        return self._array(value, array)
 
     def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
         """Record a cast, or for the same dtype a copy."""
@@ -441,39 +374,9 @@ class Tracer:
             (value,) = results_of(whole, operands, metas, self.origin(primitive.name))
         return self._array(value, empty_like(array.place), array.storage.follows)
 
-    def known(self, array: Traced) -> Array | None:
-        """Return the numbers of an array that is a constant of the trace, None for any other."""
-        value = self.value_of(array)
-        if value.operation == "array":
-            numbers: Array = value.attributes["array"]
-            return None if id(numbers) in self._captured else numbers
-        if value.operation == "view" and value.operands[0].operation == "constant":
-            number = value.operands[0].attributes["value"]
-            return np.full(value.shape, number, value.dtype)
-        return None
-
     def has_nan(self, array: Traced) -> bool:
         """Return False: nothing is computed yet."""
         return False
-
-    def captured(self, array: Array) -> Traced:
-        """Return a traced array for one that was there before the trace: read in every call."""
-        return self._array(self._capture(array))
-
-    def bake(self, array: Array) -> None:
-        """Note that the trace depends on the numbers in an array that was there before it."""
-        if id(array) not in self.baked:
-            self.baked[id(array)] = (array, array.copy())
-
-    def copies(self, array: Array) -> None:
-        """Note that the function copies an array, which may have been there before it."""
-        root = root_of(array)
-        self.copied[id(root)] = root
-
-    def takes(self, value: Any) -> None:
-        """Note an array or a number of NumPy's that the function gives to an operation."""
-        known = root_of(value) if isinstance(value, np.ndarray) else value
-        self.given[id(known)] = known
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""
@@ -482,67 +385,7 @@ class Tracer:
             "function is traced tensors have none: use where(mask, input, 0)"
         )
 
-    def _known(self, parameter: Any) -> Any:
-        """Return a parameter with values in the place of traced arrays."""
-        if isinstance(parameter, np.generic):
-            self.takes(parameter)
-        if type(parameter) is Traced:
-            return self.value_of(parameter)
-        if type(parameter) in (tuple, list):
-            return type(parameter)([self._known(item) for item in parameter])
-        return parameter
-
     # --- how --------------------------------------------------------------------------------------
-
-    def _fail(self, text: str) -> NoReturn:
-        raise TraceError(where_user_is() + text)
-
-    def origin(self, name: str) -> str:
-        """Return where in the user's code an operation is applied."""
-        frame = user_frame()
-        if frame is None:
-            return name
-        file = frame.f_code.co_filename
-        self.files.add(file)
-        return _named(name, file, frame.f_lineno)
-
-    def here(self) -> str:
-        """Return the line of the user's that runs, as operations name it."""
-        return self.origin("").removeprefix(" at ")
-
-    def _array(
-        self,
-        value: Value,
-        like: Array | None = None,
-        follows: frozenset[int] = frozenset(),
-        gaps: bool = False,
-    ) -> Traced:
-        """Return a new array of that value.
-
-        It lies as an array of its shape and dtype does that is `like` it, by default in C order,
-        and that `follows` from the strides of some arguments, and so may its `gaps`.
-        """
-        if value.dtype == HALF:
-            self._fail(_NO_HALVES)
-        whole = place = np.empty(value.shape, value.dtype) if like is None else like
-        if like is not None:
-            whole, place, value = memory_of(like, value)
-        storage = Storage(self, whole, value)
-        storage.follow(follows, gaps)
-        if self._own:
-            self._own[-1].add(storage)
-        return Traced(storage, place)
-
-    def _capture(self, array: Array) -> Value:
-        """Return the value of an array that the function did not make; it is read at every call."""
-        if array.dtype == HALF:
-            self._fail(_NO_HALVES)
-        root = root_of(array)
-        known = self._captured.get(id(root))
-        if known is None:
-            value = Value("array", (), root.shape, root.dtype, array=root, made=False)
-            known = self._captured[id(root)] = (root, value)
-        return known[1] if root is array else read_place(known[1], root, array)
 
     def _view(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         source = arrays[0]
@@ -575,27 +418,11 @@ class Tracer:
         return results[0] if single else results
 
 
-@lru_cache(REMEMBERED_CALLS)
-def _named(name: str, file: str, line: int) -> str:
-    return f"{name} at {os.path.basename(file)}:{line}"
-
-
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:
     """Return memory for a copy of an array in one of NumPy's orders."""
     if order == "K":
         return empty_like(place, dtype)
     return np.empty_like(place, dtype, order=order)  # type: ignore[call-overload]
-
-
-def _is_uniform(array: Array) -> bool:
-    """Whether all elements have the same bits."""
-    first = array[(0,) * array.ndim]
-    if array.size == 1:
-        return True
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return bool(
-        (flat.view(np.uint8).reshape(flat.size, -1) == first.reshape(1).view(np.uint8)).all()
-    )
 
 
 def _with_origin(value: Value, origin: str) -> Value:

@@ -9,14 +9,9 @@ import numpy as np
 from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_functions
+from numgrad.jit.emit.native_steps import calls_natively, is_native_loop, is_short
 from numgrad.jit.emit.program_source import emit
-from numgrad.jit.emit.standalone import (
-    calls_natively,
-    is_native_loop,
-    is_short,
-    literal_dispatcher,
-    literal_loop,
-)
+from numgrad.jit.emit.standalone import standalone_dispatcher, standalone_loop
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program_call import ProgramCall, call_lines, define_call
 from numgrad.jit.schedule.overwriting import overwriting
@@ -64,7 +59,7 @@ class Program:
         It returns a tuple of the outputs, those without dims as numbers, and raises `ValueError`
         for arrays of other shapes. Where the `sources` say so it takes generators.
         """
-        return literal_dispatcher(self._emitted, self.graph, build, sources=self.sources)
+        return standalone_dispatcher(self._emitted, self.graph, build, sources=self.sources)
 
     @property
     def filler(self) -> Any:
@@ -72,16 +67,16 @@ class Program:
 
         No output may be an input, or there twice. Giving Numba an array costs less than taking one.
         """
-        return literal_dispatcher(self._emitted, self.graph, build, into=True)
+        return standalone_dispatcher(self._emitted, self.graph, build, into=True)
 
     def loop(self, loop: Any) -> Any:
         """Return a dispatcher that does a loop (`Rows` or `Loop`) whose body this is.
 
-        See `numgrad.jit.emit.standalone.literal_loop` for what it is called with.
+        See `numgrad.jit.emit.standalone.standalone_loop` for what it is called with.
         """
         writes_over = overwriting(self.graph, loop.own)
         emitted = emit(self.graph, loop.own) if writes_over else self._emitted
-        return literal_loop(emitted, build, loop)
+        return standalone_loop(emitted, build, loop)
 
     @property
     def is_short(self) -> bool:

@@ -29,12 +29,11 @@ def writes_in_place(update: Value, users: Users, kept: Set[Value]) -> bool:
     Such a part is computed where it is written, element by element, of elements that are read at
     that very place: ``out[2:5] += y``.
     """
-    base = update.operands[0]
-    if len(users[base]) == 1:
-        return True
+    base, part, *_ = update.operands
     if update.operation != "update":
+        return len(users[base]) == 1
+    if part is base:  # whose elements may go to other places, as those of a transpose
         return False
-    part = update.operands[1]
     waiting = []
     for user in users[base]:
         if user is not update:
@@ -45,7 +44,7 @@ def writes_in_place(update: Value, users: Users, kept: Set[Value]) -> bool:
         for user in users[waiting.pop()]:
             if user is update:
                 continue
-            if user is None or not user.is_elementwise or user.shape != part.shape or user in kept:
+            if user is None or not user.is_elementwise or user in kept:
                 return False
             waiting.append(user)
     return True

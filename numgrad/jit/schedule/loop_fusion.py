@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.schedule.index_maps import LEAVES
-from numgrad.jit.schedule.schedule import Nest, Schedule, is_loose, writes_over
+from numgrad.jit.schedule.schedule import Nest, Schedule, writes_over
 
 __all__ = ["find_bands"]
 
@@ -25,10 +25,11 @@ def find_bands(plan: Schedule) -> list[range]:
     for position, nest in enumerate(plan.steps):
         if not isinstance(nest, Nest):
             continue
-        last = bands[-1] if bands else range(0)
+        last = bands[-1] if bands else None
         needs, reads = _memory_of(plan, nest, position)
         if (
-            last.stop == position > last.start
+            last is not None
+            and last.stop == position
             and not needs & made
             and (not nest.domain or reads & read)
             and all(_is_flat(plan, member) for member in (*last, position))
@@ -53,12 +54,10 @@ def _is_flat(plan: Schedule, position: int) -> bool:
 def _memory_of(plan: Schedule, nest: Nest, position: int) -> tuple[set[Value], set[Value]]:
     """Return what must be in memory before a nest, and what it reads."""
     reads = {
-        value
+        element[0]
         for root, stored in plan.roots(nest)
-        for value, index in plan.walk([(root, stored)], position)
-        if value in plan.kept
-        and not (stored and (value, index) == root)
-        and (not plan.is_local(value, position) or is_loose(index))
+        for element in plan.walk([(root, stored)], position)
+        if plan.is_read(element, position, stored=stored and element == root)
     }
     needs = {value for value in reads if value.operation not in LEAVES}
     needs -= {output.value for output in nest.outputs}

@@ -34,7 +34,6 @@ __all__ = ["LoopOutput", "Nest", "OpaqueStep", "Schedule", "is_loose", "schedule
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
 _IN_MEMORY = frozenset(("reduce", "update", "join", "scatter", "check", "item", *_STEPS))
-_KEEPING_ROUNDS = 12
 
 
 @dataclass(eq=False)
@@ -97,18 +96,13 @@ class Nest:
     @property
     def has_totals(self) -> bool:
         """Whether elements of the domain are reduced to one number."""
-        return any(
-            output.kind == "reduce" and len(output.reduced) == len(self.domain)
-            for output in self.outputs
-        )
+        return any(len(output.reduced) == len(self.domain) for output in self.outputs)
 
     @property
     def has_complex_blocks(self) -> bool:
         """Whether complex numbers are reduced across the steps."""
         return any(
-            output.kind == "reduce"
-            and output.reduced == self.blocked
-            and output.value.dtype.kind == "c"
+            output.reduced == self.blocked and output.value.dtype.kind == "c"
             for output in self.outputs
         )
 
@@ -159,22 +153,30 @@ class Schedule:
 
     # --- nodes ---
 
-    def is_local(self, value: Value, step: int) -> bool:
+    def is_local(self, value: Value, step: int | None) -> bool:
         """Whether a kept value is stored by this very step, which can compute it again."""
         return (
-            step >= 0
+            step is not None
             and self.step_of.get(value) == step
             and value.operation not in _IN_MEMORY
             and isinstance(self.steps[step], Nest)
         )
 
-    def inputs(self, element: Element, step: int, *, stored: bool = False) -> list[Element]:
-        """Return what an element is computed of in a step; nothing if it is read from memory."""
+    def is_read(self, element: Element, step: int | None, *, stored: bool = False) -> bool:
+        """Whether an element is read from memory, and not being stored."""
         value, index = element
-        if value.operation == "constant":
-            return []
-        is_read = not self.is_local(value, step) or is_loose(index)
-        if value in self.kept and not stored and is_read:
+        is_there = value in self.kept and not stored
+        return is_there and (not self.is_local(value, step) or is_loose(index))
+
+    def inputs(
+        self, element: Element, step: int | None = None, *, stored: bool = False
+    ) -> list[Element]:
+        """Return what an element is computed of in a step; nothing if it is read from memory.
+
+        Where no step is named, all that is kept is read.
+        """
+        value, index = element
+        if value.operation == "constant" or self.is_read(element, step, stored=stored):
             return []
         if value.operation == "gather":
             return [(self.source_of(value).base, ANYWHERE), *self.elements.operands(value, index)]
@@ -192,7 +194,10 @@ class Schedule:
         return found
 
     def walk(
-        self, roots: list[tuple[Element, bool]], step: int, seen: set[Element] | None = None
+        self,
+        roots: list[tuple[Element, bool]],
+        step: int | None = None,
+        seen: set[Element] | None = None,
     ) -> Iterator[Element]:
         """Yield all elements that a step computes or reads for some, operands first.
 
@@ -222,13 +227,13 @@ class Schedule:
             for s in nest.outputs
         ]
 
-    def cost(self, element: Element, step: int) -> int:
+    def cost(self, element: Element) -> int:
         """Return about what computing an element takes, where an addition is 1."""
-        stored = element[0] in self.kept
+        wanted, _ = element
         return sum(
             weight(value)
-            for value, _ in self.walk([(element, stored)], step)
-            if value not in self.kept or value is element[0]
+            for value, _ in self.walk([(element, wanted in self.kept)])
+            if value not in self.kept or value is wanted
         )
 
     # --- placing ---
@@ -251,14 +256,14 @@ class Schedule:
             self.steps.append(fresh)
             if not self._join(fresh, position, output, needed):
                 raise AssertionError("a new nest takes any output")
-        self.step_of[output.value] = max(position, self.step_of.get(output.value, 0))
+        self.step_of[output.value] = max(position, self.step_of.get(output.value, position))
 
     def needed(self, output: LoopOutput) -> list[Element]:
         """Return the kept values, other than leaves, that an output reads, with their indices."""
         root = (output.source, self.elements.index(output.source))
         return [
             (value, index)
-            for value, index in self.walk([(root, output.kind == "store")], -1)
+            for value, index in self.walk([(root, output.kind == "store")])
             if value in self.kept
             and value.operation not in LEAVES
             and not (value is output.source and output.kind == "store")
@@ -275,8 +280,7 @@ class Schedule:
                 return False
         else:
             return False
-        is_row = len(axes) < len(nest.domain)
-        if output.kind == "reduce" and not is_row and 0 < len(output.reduced) < len(axes):
+        if output.reduced and len(output.reduced) < len(axes):
             if axes[-1] in output.reduced:
                 if inner not in (None, output.reduced) or (blocked and blocked & output.reduced):
                     return False
@@ -290,8 +294,8 @@ class Schedule:
                 blocked = output.reduced
         if blocked and (nest.is_serial or output.kind == "scatter"):
             return False
-        is_total = output.kind == "reduce" and len(output.reduced) == len(nest.domain)
         one_behind = blocked == frozenset(range(len(nest.domain) - 1))
+        is_total = len(output.reduced) == len(nest.domain)
         if blocked and (is_total or nest.has_totals) and not one_behind:
             return False  # rows would not be done in the order in which all is added up
         for value, index in needed:
@@ -314,10 +318,9 @@ class Schedule:
         index: Index,
     ) -> bool:
         """Whether a value that a nest computes can be had in that nest, at an index."""
-        makers = [output for output in nest.outputs if output.value is value]
-        if is_loose(index) or len(makers) != 1:
+        maker = next((output for output in nest.outputs if output.value is value), None)
+        if is_loose(index) or maker is None:
             return False
-        maker = makers[0]
         at = (
             tuple(
                 tuple(place.renamed(dict(enumerate(axes))) for place in entry)
@@ -328,7 +331,7 @@ class Schedule:
             else ()
         )
         if maker.kind == "reduce":
-            if not inner or maker.reduced != inner or len(maker.axes) != len(nest.domain):
+            if not inner or maker.reduced != inner:
                 return False
             rows = [axis for axis in range(len(nest.domain)) if axis not in inner]
             return at == self.elements.index(value, rows)
@@ -339,7 +342,7 @@ class Schedule:
         # Elsewhere it is computed once more, which must be cheap and take nothing of this nest.
         if any(self.step_of[v] == position for v, _ in self.needed(maker)):
             return False
-        return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
+        return self.cost((value, self.elements.index(value))) <= AFFORDABLE
 
 
 def writes_over(output: LoopOutput) -> bool:
@@ -365,12 +368,10 @@ def schedule(graph: Graph, own: Collection[Value] = ()) -> Schedule:
     over = overwriting(graph, own)
     kept = _initially_kept(graph, elements)
     kept.update(each for readers in over.values() for each in readers if each.operation != "call")
-    for _ in range(_KEEPING_ROUNDS):
-        found = _arrange(graph, elements, kept, over)
-        more = _worth_keeping(found)
-        if not more:
-            break
+    found = _arrange(graph, elements, kept, over)
+    while more := _worth_keeping(found):  # each time some that were not
         kept = kept | more
+        found = _arrange(graph, elements, kept, over)
     return found
 
 
@@ -414,7 +415,8 @@ def _arrange(
             plan.step_of[value] = len(plan.steps)
             plan.steps.append(OpaqueStep(value))
         elif operation == "item":
-            plan.step_of[value] = plan.step_of[value.operands[0]]
+            (call,) = value.operands
+            plan.step_of[value] = plan.step_of[call]
         elif operation in ("update", "scatter"):
             _arrange_update(plan, value)
         elif operation == "check":
@@ -438,7 +440,7 @@ def _arrange(
 
 
 def _reduction(elements: Elements, value: Value) -> LoopOutput:
-    source = value.operands[0]
+    (source,) = value.operands
     reduced: set[int] = set()
     axis = 0
     for dim, atoms in enumerate(elements.dims.atoms(source)):
@@ -490,7 +492,7 @@ def _worth_keeping(plan: Schedule) -> set[Value]:
             before.add(position)
             if len(before) > 1 or seen.setdefault(value, index) != index:
                 again[value] = element
-            elif isinstance(index, tuple) and not isinstance(index, Flat):
+            elif not isinstance(index, Flat):
                 used = {
                     axis
                     for entry in index
@@ -506,9 +508,9 @@ def _worth_keeping(plan: Schedule) -> set[Value]:
         if value not in again or value in covered:
             continue
         element = again[value]
-        if plan.cost(element, -1) > AFFORDABLE:
+        if plan.cost(element) > AFFORDABLE:
             found.add(value)
-            inside = list(plan.walk([(element, False)], -1))
+            inside = list(plan.walk([(element, False)]))
             covered.update(v for v, _ in inside)
             found.update(_dear_within(plan, inside))
     return found
@@ -534,7 +536,7 @@ def _dear_within(plan: Schedule, inside: list[Element]) -> set[Value]:
         moves_nothing = value.operation in ("constant", "view", "reshape")
         if value in plan.kept or moves_nothing or len(places[value]) <= most.get(value, 1):
             continue
-        if plan.cost((value, index), -1) > AFFORDABLE:
+        if plan.cost((value, index)) > AFFORDABLE:
             plan.kept.add(value)
             found.add(value)
     return found

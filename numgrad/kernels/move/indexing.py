@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.entries import entry_of
+from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.places import places_at
 from numgrad.kernels.move.scatter import add_at, identity_of, reduce_at
 
 __all__ = [
     "add_indexed",
-    "are_inside",
     "indexed_shape",
     "put_indexed",
     "reduce_indexed",
+    "spread_indexed",
     "take_indexed",
 ]
 
@@ -27,33 +26,18 @@ Array = np.ndarray[Any, Any]
 Indices = tuple[Array | None, ...]
 
 
+def _indexed(indices: Indices) -> tuple[list[int], list[Array]]:
+    """Return the dims that positions are given for, and these."""
+    dims, given = [], []
+    for dim, positions in enumerate(indices):
+        if positions is not None:
+            dims.append(dim)
+            given.append(positions)
+    return dims, given
+
+
 def _key(indices: Indices) -> tuple[Any, ...]:
     return tuple([slice(None) if positions is None else positions for positions in indices])
-
-
-@kernel
-def _are_inside(positions: Array, size: int) -> bool:
-    outside = False
-    for i in range(positions.size):
-        outside |= positions[i] < 0
-        outside |= positions[i] >= size
-    return not outside
-
-
-def are_inside(positions: Array, size: int) -> bool:
-    """Whether int64 positions all lie from 0 to a size.
-
-    Examples
-    --------
-    >>> are_inside(np.array([0, 2]), 3), are_inside(np.array([0, -1]), 3)
-    (True, False)
-    """
-    return bool(_entry()(positions.ravel(), size))
-
-
-@cache
-def _entry() -> Any:
-    return entry_of(_are_inside, np.dtype(np.int64), int)
 
 
 def take_indexed(array: Array, indices: Indices) -> Array:
@@ -68,9 +52,21 @@ def take_indexed(array: Array, indices: Indices) -> Array:
     array([[2, 0],
            [5, 3]])
     """
-    first = indices[0]
-    alone = len(indices) == 1 and first is not None
-    result: Array = array[first if alone else _key(indices)]
+    result: Array
+    dims, given = _indexed(indices)
+    first = dims[0]
+    in_rows = array.flags.c_contiguous and array.size  # else `take` would copy all of it
+    if not in_rows or (len(given) == 1 and array.ndim == 1):
+        result = array[_key(indices)]
+    elif len(given) == 1:
+        result = array.take(given[0], first)
+    elif given[0].size < FLATTENED_POSITIONS or dims[-1] - first >= len(dims):
+        result = array[_key(indices)]
+    else:
+        behind = dims[-1] + 1
+        lengths, rest = array.shape[first:behind], array.shape[behind:]
+        rows = array.reshape(*array.shape[:first], -1, *rest)
+        result = rows.take(places_at(lengths, given), first)
     if result.size and result.flags.c_contiguous:
         return result
     return private_copy(result)
@@ -135,32 +131,49 @@ def reduce_indexed(
     array([1.5, 1. , 2. ])
     """
     result = private_copy(array)
-    first = indices[0]
-    if len(indices) == 1 and first is not None and result.flags.c_contiguous:
-        rest_of_shape = array.shape[1:]
-        shape = first.shape + rest_of_shape
+    _reduce_into(result, indices, values, reduce, include_self)
+    return result
+
+
+def spread_indexed(shape: tuple[int, ...], indices: Indices, values: Array) -> Array:
+    """Return zeros of a shape with `values` added in those places, every time one is named.
+
+    Examples
+    --------
+    >>> spread_indexed((3,), (np.array([2, 0, 2]),), np.array([1.0, 2.0, 3.0]))
+    array([2., 0., 4.])
+    """
+    result = np.zeros(shape, values.dtype)
+    _reduce_into(result, indices, values, "sum", True)
+    return result
+
+
+def _reduce_into(
+    result: Array, indices: Indices, values: Array, reduce: str, include_self: bool
+) -> None:
+    """Do what `reduce_indexed` does in a C-contiguous array itself."""
+    dims, given = _indexed(indices)
+    count = len(dims)
+    if dims[-1] == count - 1:
+        lengths, rest = result.shape[:count], result.shape[count:]
+        places = places_at(lengths, given)
+        shape = places.shape + rest
         whole = values if values.shape == shape else np.broadcast_to(values, shape)
-        rows = result.reshape(array.shape[0], math.prod(rest_of_shape))
-        _reduce_rows(rows, first, whole, reduce, include_self)
-        return result
-    dims, common, at = _split(indices)
-    rest = [dim for dim in range(array.ndim) if dim not in dims]
-    moved = result if dims[-1] == len(dims) - 1 else result.transpose(dims + rest)
-    shape = indexed_shape(array.shape, indices)
+        rows = result.reshape(math.prod(lengths), math.prod(rest))
+        _reduce_rows(rows, places, whole, reduce, include_self)
+        return
+    _, common, at = _split(indices)
+    others = [dim for dim in range(result.ndim) if dim not in dims]
+    moved = result.transpose(dims + others)
+    shape = indexed_shape(result.shape, indices)
     whole = values if values.shape == shape else np.broadcast_to(values, shape)
     front = list(range(at, at + len(common)))
     order = front + [axis for axis in range(whole.ndim) if axis not in front]
-    lengths = [array.shape[dim] for dim in dims]
-    places: Any = 0
-    for length, dim in zip(lengths, dims, strict=True):
-        places = places * length + indices[dim]
-    rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
-    count, width = math.prod(lengths), math.prod([array.shape[dim] for dim in rest])
-    table = rows.reshape(count, width)
+    rows = np.ascontiguousarray(moved)
+    table = rows.reshape(math.prod(moved.shape[:count]), math.prod(moved.shape[count:]))
+    places = places_at(moved.shape[:count], given)
     _reduce_rows(table, places, whole.transpose(order), reduce, include_self)
-    if rows is not moved:
-        moved[...] = rows
-    return result
+    moved[...] = rows
 
 
 def _reduce_rows(
@@ -183,8 +196,8 @@ def _reduce_rows(
 
 def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:
     """Return the indexed dims, the common shape of their positions, and where it goes."""
-    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
-    shapes = [indices[dim].shape for dim in dims]  # type: ignore[union-attr]
+    dims, given = _indexed(indices)
+    shapes = [positions.shape for positions in given]
     common = shapes[0] if len({*shapes}) == 1 else np.broadcast_shapes(*shapes)
     adjacent = dims[-1] - dims[0] == len(dims) - 1
     return dims, common, dims[0] if adjacent else 0

@@ -69,7 +69,7 @@ def short_call(
     results = [f"result{number}" for number in range(len(call.dtypes))]
     if isinstance(call, FlatCall):
         lines, arguments = _flat(call, operands, casts, namespace)
-        found = [each if len(call.shape) == 1 else f"{each}.ravel()" for each in results]
+        found = [_raveled(each, len(call.shape), True) for each in results]
     else:
         lines, arguments = _strided(call, operands, casts, namespace)
         found = [_first(len(call.shape), each) for each in results]
@@ -114,11 +114,9 @@ def _flat(
         elif kind == SAME:
             arguments.append(f"{cast}[{'0, ' * operand.ndim}].item()")
         elif kind == ARRAY:
-            if order is not None:
-                arguments.append(f"{cast}.transpose(order).ravel()")
-            else:
-                is_flat = operand.ndim == 1 and operand.flags.c_contiguous
-                arguments.append(cast if is_flat else f"{cast}.ravel()")
+            ordered = operand if order is None else operand.transpose(order)
+            turned = cast if order is None else f"{cast}.transpose(order)"
+            arguments.append(_raveled(turned, ordered.ndim, ordered.flags.c_contiguous))
         else:
             source = f"operand{position}"
             if order is not None and operand.size > 1:
@@ -128,8 +126,17 @@ def _flat(
                 f"    full{position} = empty(shape, dtype{position})",
                 f"    full{position}[...] = {source}",
             ]
-            arguments.append(f"full{position}" if len(shape) == 1 else f"full{position}.ravel()")
+            arguments.append(_raveled(f"full{position}", len(shape), True))
     return lines, arguments
+
+
+def _raveled(array: str, ndim: int, lies_in_rows: bool) -> str:
+    """Return the source of an array's elements in one row.
+
+    NumPy's ``ravel`` of an array that does not lie in rows takes .4 us longer than its ``copy``.
+    """
+    copied = "" if lies_in_rows else ".copy()"
+    return f"{array}{copied}{'' if ndim == 1 else '.ravel()'}"
 
 
 def _strided(

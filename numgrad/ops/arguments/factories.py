@@ -13,6 +13,7 @@ from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import order_in_memory
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.ops.calls.keys import IN_EVERY_FLOAT
 from numgrad.ops.core.out_argument import check_out, write
 from numgrad.ops.signatures.kinds import type_name
 
@@ -31,7 +32,6 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 # The options that functions which make tensors have in common, as signatures have them.
 OPTIONS = (
     "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, "
@@ -123,7 +123,7 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
     if (
         type(value) in (float, int)
         and dtype.category >= dtypes.FLOATING
-        and abs(value) < _IN_EVERY_FLOAT
+        and abs(value) < IN_EVERY_FLOAT
     ):
         return dtype.numpy.type(value)
     note_given(value)

@@ -10,11 +10,11 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.recorder import note_given
 
-__all__ = ["check_fits", "number_for", "overflow_error", "scalar_array"]
+__all__ = ["IN_EVERY_DTYPE", "check_fits", "number_for", "overflow_error", "scalar_array"]
 
 Array = np.ndarray[Any, Any]
 
-_SMALL = 1 << 7  # a positive number below fits into every dtype
+IN_EVERY_DTYPE = 1 << 7  # a positive number below fits into every dtype
 _GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float16, np.float32)}
 _ROUNDS_TO_INF = 65520.0  # the numbers from here on are nearer to what float16 has no room for
 
@@ -36,7 +36,11 @@ def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> 
         If the dtype cannot hold the number.
     """
     kind = type(value)
-    if (kind is float or kind is int) and -_SMALL < value < _SMALL and dtype.kind == "f":
+    if (
+        (kind is float or kind is int)
+        and -IN_EVERY_DTYPE < value < IN_EVERY_DTYPE
+        and dtype.kind == "f"
+    ):
         return np.asarray(value, dtype)
     note_given(value)
     if isinstance(value, (complex, np.complexfloating)) and dtype.kind not in "bc":
@@ -64,7 +68,7 @@ def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> 
 
 def check_fits(value: Any, dtype: np.dtype[Any]) -> None:
     """Raise unless a dtype can hold a number, which may be a factor or a parameter."""
-    if not (isinstance(value, (int, float)) and 0 <= value < _SMALL):
+    if not (isinstance(value, (int, float)) and 0 <= value < IN_EVERY_DTYPE):
         scalar_array(value, dtype)
 
 
@@ -80,7 +84,7 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
     """
     if dtype.is_complex:
         return complex(value)
-    if isinstance(value, (int, float)) and 0 <= value < _SMALL:
+    if isinstance(value, (int, float)) and 0 <= value < IN_EVERY_DTYPE:
         return float(value) if dtype.is_floating_point else int(value)
     held = scalar_array(value, dtype.numpy, checks_half=False)
     if not dtype.is_floating_point:

@@ -89,11 +89,15 @@ def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:
             parts[place] = part = index
         if part._base is not None:
             refresh_view(part)
-        array = part._array
-        if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
+        kind = part._kind or kind_of(part)
+        if not kind.shape or kind.dtype.char not in _INDEX_CODES:  # whose number is read, or which
             return None  # are warned about
-        same = next((at for at, each in enumerate(operands) if each is part), -1)
-        written.append((part._kind or kind_of(part), same))
+        same = -1
+        for at, each in enumerate(operands):
+            if each is part:
+                same = at
+                break
+        written.append((kind, same))
         operands.append(part)
     return tuple(written), tuple(parts)
 

@@ -19,8 +19,10 @@ from numgrad.ops.calls.index_facts import key_of
 from numgrad.ops.calls.node_source import define_lines
 
 __all__ = [
+    "IN_EVERY_FLOAT",
     "NAMES",
     "program_lines",
+    "refresh_line",
     "tensor_lines",
     "told_number",
     "typed",
@@ -32,7 +34,7 @@ __all__ = [
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
-_IN_EVERY_FLOAT = 65504.0
+IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
 
 def typed(value: Any) -> Any:
@@ -126,12 +128,18 @@ def _kind_line(name: str) -> str:
     return f"kind_{name} = {name}._kind or kind_of({name})"
 
 
+def refresh_line(name: str) -> str:
+    """Return the line that gives a view its history as it stands.
+
+    Where neither it nor its base has one there is nothing to call `refresh_view` for.
+    """
+    has_history = f"{name}._edge is not NO_EDGE or {name}._base._edge is not NO_EDGE"
+    return f"if {name}._base is not None and ({has_history}): refresh_view({name})"
+
+
 def _read_lines(name: str, written: bool) -> list[str]:
     """Return the lines that look at a tensor that may overlap another that is `written` to."""
-    lines = [
-        f"if {name}._base is not None: refresh_view({name})",
-        _kind_line(name),
-    ]
+    lines = [refresh_line(name), _kind_line(name)]
     return [*lines, *[f"if {name}._counter is counter_: view_ = None"] * written]
 
 
@@ -218,7 +226,7 @@ def _number_fact(name: str, is_factor: bool) -> str:
     """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
     if not is_factor:
         return told_number(name)
-    plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
+    plain = f"type({name}) is float and {-IN_EVERY_FLOAT} < {name} < {IN_EVERY_FLOAT}"
     return f"float if {plain} else {told_number(name)}"
 
 

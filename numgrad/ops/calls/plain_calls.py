@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.graph.kinds import Kind
+from numgrad.ops.calls.keys import refresh_line
 
 __all__ = ["PlainCall", "front_source", "run_source"]
 
@@ -211,11 +212,11 @@ def _plain_call(names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
     operands = ", ".join([*tensors, *["right"] * number])
     behind = ["right"] * number + ["value"]
     return [
-        *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
         f"    plain = {plain}",
         "    if not plain:",
         f"        if plain is None: find_call(kind, {number})",
         f"        return {otherwise}",
+        *[f"    {refresh_line(tensor)}" for tensor in tensors],
         *[f"    right = {names[-1]} if number is float else float({names[-1]})"] * number,
         "    entry, shape, dtype, rows, is_flat = plain",
         "    value = empty(shape, dtype)",

@@ -292,15 +292,10 @@ class Primitive:
         """
         dtype = arrays[0].dtype
         numbers = modes.steps.numbers_in(parameters)
-        if numbers:
-            fixed = {name: parameters[name] for name in parameters if name not in numbers}
-            forward = self.forward
-            if not self.takes_half and (dtype in HALVES or parameters.get("dtype") is HALF):
-                forward = self._forward_of_halves
-            return functools.partial(forward, **fixed)
+        fixed = {name: parameters[name] for name in parameters if name not in numbers}
         is_half = dtype in HALVES or parameters.get("dtype") is HALF
         found: Callable[..., Any] | None = None
-        few = self.few is not None and dtype != HALF
+        few = self.few is not None and dtype != HALF and not numbers
         if few and all(
             array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
             for array in arrays
@@ -313,7 +308,7 @@ class Primitive:
         forward = self.forward
         if not self.takes_half and is_half:
             forward = self._forward_of_halves
-        return functools.partial(forward, **parameters) if parameters else forward
+        return functools.partial(forward, **fixed) if fixed else forward
 
     def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
         """Run the forward in float32; what it gives is rounded if no operand is wider."""

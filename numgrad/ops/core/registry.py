@@ -15,9 +15,10 @@ import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
+from numgrad.graph.counters import new_counter
 from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes import call_interceptors, interceptors, modes
-from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, new_counter, refresh_view
+from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
 from numgrad.ops.calls.plain_calls import PlainCall, front_source

@@ -8,7 +8,7 @@ from numgrad.base import dtypes
 from numgrad.base.device import device as Device
 from numgrad.base.layouts import layout as Layout
 from numgrad.base.layouts import memory_format as MemoryFormat
-from numgrad.graph.tensor import Size
+from numgrad.graph.size import Size
 
 __all__ = ["OWNERS", "type_name"]
 

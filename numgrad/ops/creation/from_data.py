@@ -11,7 +11,8 @@ from numgrad.base.float_errors import silent
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, note_copy, note_given
-from numgrad.graph.tensor import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, wrap
 from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import copy_like, laid_out_like
 from numgrad.ops.arguments.factories import Array, finish, require_grad

@@ -9,7 +9,8 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last, memory_format, order_in_memory
-from numgrad.graph.tensor import Size, Tensor
+from numgrad.graph.size import Size
+from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
 from numgrad.ops.core.promotion import result_dtype
@@ -129,12 +130,14 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @declare(
     "result_type(Tensor tensor, Tensor other)",
-    "result_type(number tensor, Tensor other)",
+    "result_type(number scalar, Tensor tensor)",
     "result_type(Tensor tensor, number other)",
-    "result_type(number tensor, number other)",
+    "result_type(number scalar1, number scalar2)",
     method=False,
 )
-def result_type(tensor: Any, other: Any) -> dtypes.dtype:
+def result_type(
+    tensor: Tensor | None, other: Any, scalar: Any, scalar1: Any, scalar2: Any
+) -> dtypes.dtype:
     """Return the dtype that arithmetic of two tensors, or of a tensor and a number, would have.
 
     Mirrors ``torch.result_type``.
@@ -148,7 +151,8 @@ def result_type(tensor: Any, other: Any) -> dtypes.dtype:
     >>> ng.result_type(ng.tensor([1, 2]), 0.5), ng.result_type(ng.ones(2), ng.tensor(1).double())
     (torch.float32, torch.float32)
     """
-    return result_dtype([tensor, other])
+    given = [tensor, other, scalar, scalar1, scalar2]
+    return result_dtype([each for each in given if each is not None])
 
 
 @public(method=False)

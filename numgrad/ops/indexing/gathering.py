@@ -1,27 +1,19 @@
-"""Gather and scatter: gather, scatter, scatter_add, take, take_along_dim."""
+"""Gather: take elements by their position in a dim, or in all; gather, take, take_along_dim."""
 
 from __future__ import annotations
 
-import functools
-import math
+from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import at_hand, is_traced_array
-from numgrad.graph.tensor import Tensor, fresh, wrap
-from numgrad.kernels.move.indexing import (
-    add_indexed,
-    are_inside,
-    put_indexed,
-    reduce_indexed,
-    take_indexed,
-)
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.indexing import put_indexed, reduce_indexed, spread_indexed
+from numgrad.kernels.move.places import are_inside, places_along, take_along, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.steps import read_array
-from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
@@ -32,44 +24,44 @@ from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
-    "corner_of",
-    "fitted",
+    "GATHER",
+    "check_bounds",
     "flat_index",
     "gather",
-    "read_scatter",
-    "scatter",
-    "scatter_add",
+    "length_of",
+    "positions_of",
+    "read_index",
     "scatter_into",
     "spread_along",
     "take",
     "take_along_dim",
+    "with_dims",
 ]
 
 Array = np.ndarray[Any, Any]
 
 
-def _grid(index: Array, dim: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Return the place of every element of `index` in an array of this shape, for all its dims.
-
-    With no dims, everything counts as having one.
-    """
-    own = index.reshape(index.shape or (1,))
-    return tuple(
-        own if axis == dim else np.arange(length).reshape((length,) + (1,) * (own.ndim - axis - 1))
-        for axis, length in enumerate(own.shape)
-    )
+def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array] | None:
+    if not index.size:
+        return None
+    if array.ndim == index.ndim == 1:
+        return lambda array, index: array[index]
+    if not array.flags.c_contiguous:
+        return None
+    return taker_along(array, index, dim)
 
 
 def with_dims(array: Array) -> Array:
+    """Return an array of one dim at least."""
     return array.reshape(array.shape or (1,))
 
 
-def _gather(array: Array, dim: int, index: Array) -> Array:
+def _spread(array: Array, shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Return zeros of a shape with elements added by position in a dim."""
     if not index.size:
-        return np.empty(index.shape, array.dtype)
-    if array.ndim == 1:
-        return array[index]
-    return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
+        return np.zeros(shape, array.dtype)
+    places = places_along(index, dim, shape).ravel()
+    return spread_indexed((prod(shape),), (places,), array.ravel()).reshape(shape)
 
 
 def scatter_into(
@@ -83,73 +75,16 @@ def scatter_into(
     """Return a copy of an array with elements put by position in a dim, or combined there."""
     if not index.size:
         return array.copy()
-    grid = _grid(index, dim, array.shape)
-    used = source
-    if source.ndim:  # what lies behind the index's shape is not read
-        used = source[tuple([slice(length) for length in index.shape or (1,)])]
-    run: Any = put_indexed
-    if reduce is not None:
-        run = functools.partial(reduce_indexed, reduce=reduce, include_self=include_self)
-    if index.ndim > 32:  # NumPy broadcasts no more index arrays: count in the flattened array
-        steps = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
-        flat = sum(each * step for each, step in zip(grid, steps, strict=True)).reshape(-1)
-        values = np.broadcast_to(used, index.shape).reshape(-1)
-        found: Array = run(array.reshape(-1), (flat,), values)
+    places = places_along(index, dim, array.shape).ravel()
+    if source.ndim and source.shape != index.shape:  # what lies behind the index's is not read
+        source = source[tuple([slice(length) for length in index.shape or (1,)])]
+    values = source.ravel() if source.ndim else source
+    flat = array.ravel()
+    if reduce is None:
+        found = put_indexed(flat, (places,), values)
     else:
-        found = run(with_dims(array), grid, used)
+        found = reduce_indexed(flat, (places,), values, reduce, include_self)
     return found.reshape(array.shape)
-
-
-def fitted(g: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a gradient with zeros behind it in every dim, up to a shape."""
-    if g._array.shape == shape:
-        return g
-    if not g._array.ndim or not shape:  # an index and a source of one element
-        return reshape(g, shape)
-    result: Tensor = _PAD.apply(g, shape=shape)
-    return result
-
-
-def corner_of(source: Tensor, index: Array) -> Tensor:
-    """Return the part of a source that lies within an index's shape."""
-    if source._array.shape == index.shape:
-        return source
-    if not source._array.ndim or not index.ndim:
-        return reshape(source, index.shape)
-    result: Tensor = _CORNER.apply(source, shape=index.shape)
-    return result
-
-
-def _pad(array: Array, shape: tuple[int, ...]) -> Array:
-    whole = np.zeros(shape, array.dtype)
-    whole[tuple([slice(length) for length in array.shape])] = array
-    return whole
-
-
-def _corner(array: Array, shape: tuple[int, ...]) -> Array:
-    return array[tuple([slice(length) for length in shape])]
-
-
-# The part of `src` that `scatter` reads is the corner that has the index's shape.
-_PAD: Primitive = Primitive(
-    "pad_behind",
-    "SliceBackwardBackward0",
-    _pad,
-    ["input"],
-    [lambda g, input_shape: _CORNER.apply(g, shape=input_shape)],
-    linear=True,
-    samples=[lambda make: (lambda x: _PAD.apply(x, shape=(3, 4)), [make(2, 3)], {})],
-)
-_CORNER: Primitive = Primitive(
-    "corner",
-    "SliceBackward0",
-    _corner,
-    ["input"],
-    [lambda g, input_shape: _PAD.apply(g, shape=input_shape)],
-    view=True,
-    linear=True,
-    samples=[lambda make: (lambda x: _CORNER.apply(x, shape=(1, 2)), [make(2, 3)], {})],
-)
 
 
 def positions_of(*values: Any) -> Tensor:
@@ -157,13 +92,14 @@ def positions_of(*values: Any) -> Tensor:
     return wrap(np.array(values, np.int64))
 
 
-_GATHER: Primitive = Primitive(
+GATHER: Primitive = Primitive(
     "gather",
     "GatherBackward0",
-    _gather,
+    lambda array, dim, index: take_along(array, index, dim),
     ["input"],
     [lambda g, input_shape, dim, index: spread_along(g, index, input_shape, dim)],
     linear=True,
+    quick=_gather_quickly,
     samples=[
         lambda make: (gather, [make(2, 3)], {"dim": 1, "index": positions_of([0, 0], [2, 1])}),
         lambda make: (gather, [make(3, 2)], {"dim": 0, "index": positions_of([0], [0])}),
@@ -174,11 +110,9 @@ _GATHER: Primitive = Primitive(
 _GATHER_BACKWARD: Primitive = Primitive(
     "gather_backward",
     "ScatterAddBackward0",
-    lambda array, shape, dim, index: scatter_into(
-        np.zeros(shape, array.dtype), array, dim, index, "sum"
-    ),
+    _spread,
     ["input"],
-    [lambda g, dim, index: _GATHER.apply(g, dim=dim, index=index)],
+    [lambda g, dim, index: GATHER.apply(g, dim=dim, index=index)],
     linear=True,
     samples=[
         lambda make: (
@@ -196,82 +130,7 @@ def spread_along(g: Tensor, index: Array, shape: tuple[int, ...], dim: int) -> T
     return result
 
 
-_SCATTER: Primitive = Primitive(
-    "scatter",
-    "ScatterBackward0",
-    lambda array, src, dim, index: scatter_into(array, src, dim, index),
-    ["input", "src"],
-    [
-        lambda g, dim, index: _SCATTER_NUMBER.apply(
-            g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
-        ),
-        lambda g, src_shape, dim, index: fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
-    ],
-    linear=True,
-    samples=[
-        lambda make: (
-            lambda x, s: scatter(x, 1, positions_of([0, 2]), s),
-            [make(2, 3), make(2, 3)],
-            {},
-        ),
-        lambda make: (lambda x, s: scatter(x, 0, positions_of(), s), [make(2), make(0)], {}),
-    ],
-)
-_SCATTER_NUMBER: Primitive = Primitive(
-    "scatter_number",
-    "ScatterBackward1",
-    lambda array, dim, index, value: scatter_into(array, value, dim, index),
-    ["input"],
-    [
-        lambda g, dim, index: _SCATTER_NUMBER.apply(
-            g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
-        )
-    ],
-    samples=[
-        lambda make: (
-            scatter,
-            [make(2, 3)],
-            {"dim": 1, "index": positions_of([0], [2]), "value": 2.0},
-        ),
-        lambda make: (scatter, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
-    ],
-)
-_SCATTER_ADD: Primitive = Primitive(
-    "scatter_add",
-    "ScatterAddBackward0",
-    lambda array, src, dim, index: scatter_into(array, src, dim, index, "sum"),
-    ["input", "src"],
-    [
-        lambda g: g,
-        lambda g, src_shape, dim, index: fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
-    ],
-    linear=True,
-    samples=[
-        lambda make: (
-            lambda x, s: scatter_add(x, 1, positions_of([0, 0]), s),
-            [make(2, 3), make(2, 3)],
-            {},
-        ),
-        lambda make: (lambda x, s: scatter_add(x, 0, positions_of(), s), [make(2), make(0)], {}),
-    ],
-)
-
-
-_REDUCTIONS = {"add": "sum", "multiply": "prod"}
-
-
-@silent
-def _scatter_reduced(array: Array, src: Array, dim: int, index: Array, reduce: str) -> Array:
-    return scatter_into(array, src, dim, index, _REDUCTIONS[reduce])
-
-
-# PyTorch has no derivative of these either.
-_SCATTER_REDUCED = NotDifferentiablePrimitive(
-    "scatter_reduced", "scatter", _scatter_reduced, ["input", "src"], [None, None]
-)
-
-
-def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[int, Array]:
+def read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[int, Array]:
     """Return a dim and positions in it, checked against the input, in memory of their own."""
     ndim = input._array.ndim
     at = wrap_dim(dim, ndim)
@@ -295,6 +154,7 @@ def check_bounds(index: Array, size: int, dim: int) -> Array:
 
 
 def length_of(input: Tensor, dim: int) -> int:
+    """Return the length of a dim, 1 if there are none."""
     return input._array.shape[dim] if input._array.ndim else 1
 
 
@@ -326,7 +186,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     tensor([[1., 1.],
             [4., 3.]])
     """
-    at, positions = _read_index(input, dim, index, "gather")
+    at, positions = read_index(input, dim, index, "gather")
     shape = input._array.shape
     if positions.size:
         if max(positions.ndim, 1) != max(len(shape), 1):
@@ -341,111 +201,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
                     f"dimension {at}"
                 )
         positions = check_bounds(positions, size=length_of(input, at), dim=at)
-    result: Tensor = _GATHER.apply(input, dim=at, index=positions, held=(index,))
-    return result
-
-
-def read_scatter(
-    input: Tensor, dim: Any, index: Tensor, src: Tensor | None, function: str
-) -> tuple[int, Array]:
-    """Return the dim and the positions of a scatter, checked."""
-    at, positions = _read_index(input, dim, index, function)
-    if src is not None and src._array.dtype != input._array.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if not positions.size:
-        return at, positions
-    shape = input._array.shape
-    if max(positions.ndim, 1) != max(len(shape), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    if src is not None and max(src._array.ndim, 1) != max(positions.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    excess = any(
-        length > shape[axis] for axis, length in enumerate(positions.shape) if axis != at and shape
-    )
-    behind = src is not None and any(
-        length > size for length, size in zip(positions.shape, src._array.shape, strict=False)
-    )
-    if excess or behind:
-        beyond = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
-        raise RuntimeError(
-            f"Expected index {list(positions.shape)} to be no larger than self {list(shape)} apart "
-            f"from dimension {at}{beyond}"
-        )
-    positions = check_bounds(positions, size=length_of(input, at), dim=at)
-    return at, positions
-
-
-@declare(
-    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
-    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce, Tensor? out=None)",
-    "scatter(Tensor input, int dim, Tensor index, number value, *, Tensor? out=None)",
-    "scatter(Tensor input, int dim, Tensor index, number value, *, str reduce, Tensor? out=None)",
-    inplace=True,
-    dispatched=True,
-)
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any, reduce: str | None
-) -> Tensor:
-    """Return a copy of the input with elements put by position in a dim; `gather` the other way.
-
-    For dim 0, ``y[index[i, j], j] = src[i, j]``. The gradient of the input is g with zeros in those
-    places, that of `src` what g has there. Where a place is named twice, the last element stays.
-
-    Parameters
-    ----------
-    index
-        int64; as many dims as the input, none longer but `dim`.
-    src
-        Not smaller than the index in any dim.
-    value
-        What to put in all places, where there is no `src`.
-    reduce : {"add", "multiply"}
-        Combine elements with what is there, and with each other, instead of putting them there.
-        That has no derivative; see `scatter_add`.
-
-    Raises
-    ------
-    IndexError
-        If there is no such dim.
-    RuntimeError
-        If the index does not fit or leads outside, or `src` has another dtype.
-
-    >>> import numgrad as ng
-    >>> ng.zeros(3).scatter(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
-    tensor([2., 0., 1.])
-    """
-    at, positions = read_scatter(input, dim, index, src, "scatter")
-    result: Tensor
-    if reduce is not None:
-        if reduce not in _REDUCTIONS:
-            raise RuntimeError("reduce argument must be either add or multiply.")
-        if src is None:
-            src = fresh(scalar_array(value, input._array.dtype))
-        result = _SCATTER_REDUCED.apply(input, src, dim=at, index=positions, reduce=reduce)
-    elif src is None:
-        number = scalar_array(value, input._array.dtype)
-        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number, held=(index,))
-    else:
-        result = _SCATTER.apply(input, src, dim=at, index=positions, held=(index,))
-    return result
-
-
-@declare(
-    "scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
-    inplace=True,
-    dispatched=True,
-)
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy of the input with elements added by position in a dim; see `scatter`.
-
-    The gradient of the input is g, that of `src` what g has in its places.
-
-    >>> import numgrad as ng
-    >>> ng.zeros(3).scatter_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
-    tensor([0., 0., 3.])
-    """
-    at, positions = read_scatter(input, dim, index, src, "scatter")
-    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions, held=(index,))
+    result: Tensor = GATHER.apply(input, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -471,9 +227,7 @@ _TAKE: Primitive = Primitive(
 _TAKE_BACKWARD: Primitive = Primitive(
     "take_backward",
     "PutBackward0",
-    lambda array, shape, index: add_indexed(
-        np.zeros(int(np.prod(shape, dtype=np.int64)), array.dtype), (index,), array
-    ).reshape(shape),
+    lambda array, shape, index: spread_indexed((prod(shape),), (index,), array).reshape(shape),
     ["input"],
     [lambda g, index: _TAKE.apply(g, index=index)],
     linear=True,
@@ -584,7 +338,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
         positions = FUNCTIONS["remainder"](wide, shape[at])._array
     else:
         positions = _around(read_array(_own_positions, at_hand(wide._array)), size=shape[at])
-    result: Tensor = _GATHER.apply(source, dim=at, index=positions)
+    result: Tensor = GATHER.apply(source, dim=at, index=positions)
     return result
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
-from numgrad.kernels.move.indexing import add_indexed, are_inside, put_indexed, take_indexed
+from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.kernels.move.places import are_inside
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.calls.steps import read_array
@@ -52,6 +53,11 @@ _INDEX_SELECT: Primitive = Primitive(
         )
     ],
     linear=True,
+    quick=lambda array, dim, index: (
+        (lambda array, index: array.take(index, dim))
+        if array.ndim and index.ndim and array.size and array.flags.c_contiguous
+        else None
+    ),
     samples=[
         lambda make: (index_select, [make(2, 3)], {"dim": 1, "index": positions_of(2, 0, 2)}),
         lambda make: (index_select, [make()], {"dim": 0, "index": wrap(np.array(0))}),

@@ -336,9 +336,11 @@ class Geometry:
         Whether base and view have one dtype, and no place of the view is there twice.
     in_rows : bool
         Whether the base lies row by row beside.
+    key : tuple of int, slice and Ellipsis, or None
+        What gives the view in brackets behind a base that lies row by row, if anything does.
     """
 
-    __slots__ = ("in_rows", "inner", "is_apart", "outer", "parts")
+    __slots__ = ("in_rows", "inner", "is_apart", "key", "outer", "parts")
 
     def __init__(self, outer: Layout, inner: Layout, parts: str) -> None:
         self.outer, self.inner, self.parts = outer, inner, parts
@@ -347,6 +349,29 @@ class Geometry:
         self.in_rows = (
             self.is_apart and outer[1:] == rows[1:] and inner[2] >= 0 and 0 not in inner[0]
         )
+        self.key = _key_between(outer, inner) if self.in_rows else None
+
+
+def _key_between(outer: Layout, inner: Layout) -> tuple[Any, ...] | None:
+    """Return the ints and slices that take a view out of an array, if there are such.
+
+    >>> _key_between(((3, 4), (4, 1), 0), ((2,), (2,), 5))
+    (1, slice(1, 4, 2), Ellipsis)
+    """
+    key: list[Any] = []
+    (shape, steps, _), (size, strides, rest) = outer, inner
+    found = 0
+    for length, step in zip(shape, steps, strict=True):
+        start, rest = divmod(rest, step)
+        if found < len(size):
+            stride, beyond = divmod(strides[found], step)
+            stop = start + (size[found] - 1) * stride + 1
+            if stride > 0 and not beyond and stop <= length:
+                key.append(slice(start, stop, stride))
+                found += 1
+                continue
+        key.append(start)
+    return (*key, ...) if found == len(size) else None
 
 
 def geometry_of(view: Tensor, base: Tensor) -> Geometry:
@@ -434,6 +459,8 @@ def inside_of(array: Array, geometry: Geometry) -> Any:
 
 def _within(array: Array, geometry: Geometry) -> Array:
     """Return the part of an array that lies row by row, as the base did."""
+    if geometry.key is not None:
+        return array[geometry.key]
     (size, steps, first), itemsize = geometry.inner, array.itemsize
     strides = [step * itemsize for step in steps]
     return np.ndarray(size, array.dtype, array, first * itemsize, strides)
@@ -447,7 +474,10 @@ def scattered(array: Array, source: Any, geometry: Geometry) -> Array:
     outer, inner = geometry.outer, geometry.inner
     if geometry.in_rows and array.flags.c_contiguous:
         result = array.copy()
-        _within(result, geometry)[...] = source
+        if geometry.key is None:
+            _within(result, geometry)[...] = source
+        else:
+            result[geometry.key] = source
         return result
     if not array.flags.c_contiguous or layout_of(array)[1] != outer[1]:
         return _scatter_arrays(array, source, outer, inner)

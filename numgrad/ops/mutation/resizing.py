@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.layouts import channels_last_of, order_in_memory, preserve_format
+from numgrad.graph.counters import level_counter
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
@@ -17,7 +18,7 @@ from numgrad.graph.inplace import (
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, level_counter, set_array
+from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, set_array
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.ops.arguments.dims import read_sizes
 from numgrad.ops.arguments.factories import check_memory_format

@@ -13,7 +13,8 @@ from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.creation.creation import full, zeros
 from numgrad.ops.creation.ranges import arange
-from numgrad.ops.indexing.gathering import gather, scatter_add
+from numgrad.ops.indexing.gathering import gather
+from numgrad.ops.indexing.scattering import scatter_add
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze

@@ -410,8 +410,10 @@ def binary_cross_entropy_with_logits(
 
     Parameters
     ----------
-    target, weight, reduction
+    target, weight
         As of that.
+    reduction
+        ``"mean"``, ``"sum"`` or ``"none"``.
     pos_weight
         What the term of t counts, so that it can outweigh the other.
 

@@ -10,7 +10,7 @@ from numgrad.ops.creation.creation import empty_like, zeros_like
 from numgrad.ops.pointwise.arithmetic import add, neg, sub
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.exponential import log
-from numgrad.ops.reduction.positions import argmax
+from numgrad.ops.reduction.argreduce import argmax
 from numgrad.ops.reduction.softmax import softmax
 from numgrad.ops.signatures.declared import declare
 

@@ -11,8 +11,8 @@ from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import zeros
-from numgrad.ops.indexing.gathering import scatter
 from numgrad.ops.indexing.index_along import index_select
+from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.linalg.addmm import addmm
 from numgrad.ops.linalg.einsum import einsum
 from numgrad.ops.linalg.linalg import matmul

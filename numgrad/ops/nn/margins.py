@@ -8,7 +8,8 @@ from typing import Any
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import zeros_like
-from numgrad.ops.indexing.gathering import gather, scatter
+from numgrad.ops.indexing.gathering import gather
+from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.distances import pairwise_distance
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
@@ -53,6 +54,11 @@ def hinge_embedding_loss(
 
     The gradient is 1, and -1 or 0, over the number of elements.
 
+    Parameters
+    ----------
+    margin
+        From where on x is far enough from 0 where the target is -1.
+
     >>> import numgrad as ng
     >>> ng.nn.functional.hinge_embedding_loss(ng.tensor([2.0, 0.5]), ng.tensor([1.0, -1.0]))
     tensor(1.2500)
@@ -81,6 +87,11 @@ def margin_ranking_loss(
     """Return the mean of margin - t (x1 - x2), no less than 0: of which of two is to be first.
 
     The gradient for x1 is -t where the loss is not 0, over the number of elements.
+
+    Parameters
+    ----------
+    margin
+        How far one is to be in front of the other.
 
     Raises
     ------

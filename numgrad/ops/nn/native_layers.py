@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
+from typing import Any
 
 from numgrad.base.dtypes import bool_
 from numgrad.graph.tensor import Tensor, wrap
@@ -11,12 +14,17 @@ from numgrad.ops.creation.creation import empty, ones, zeros
 from numgrad.ops.nn.dropping import dropped
 from numgrad.ops.nn.layers import embedding, numbers_of_rows, shorten_rows
 from numgrad.ops.nn.normalised import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
     of_channels,
     of_groups,
     of_last_dims,
     of_own_channels,
-    over_root_of_squares,
+    rms_norm,
 )
+from numgrad.ops.nn.twice import declare_again, rule_of
 from numgrad.ops.reduction.norms import norm
 from numgrad.ops.signatures.declared import declare
 
@@ -24,30 +32,86 @@ __all__: list[str] = []
 
 # --- normalisation --------------------------------------------------------------------------------
 
+_RUNNING = "Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
+_OPTIONS = "bool training, float momentum, float eps"
 
-@declare(
-    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
-    "float eps=1e-5, bool cudnn_enable=True)",
-    method=False,
-    dispatched=True,
-)
-def _layer_norm(
-    input: Tensor,
-    normalized_shape: tuple[int, ...],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-) -> Tensor:
-    """Return the input less its mean over its standard deviation, both of the last dims.
 
-    The gradient is (g - mean(g) - y mean(g y)) over the deviation; see `nn.functional`.
+def _first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that returns the first of what a function does."""
 
-    >>> import numgrad as ng
+    @functools.wraps(function)
+    def rule(*arguments: Any) -> Any:
+        return function(*arguments)[0]
+
+    rule.__annotations__ = {**function.__annotations__, "return": "Tensor"}
+    return rule
+
+
+for _of, _signature, _rule, _dispatched, _example in (
+    (
+        layer_norm,
+        "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+        "float eps=1e-5, bool cudnn_enable=True)",
+        _first(of_last_dims),
+        True,
+        """
     >>> ng.layer_norm(ng.tensor([[1.0, 3.0], [0.0, 8.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.],
-            [-1.,  1.]])
-    """
-    return of_last_dims(input, normalized_shape, weight, bias, eps)[0]
+            [-1.,  1.]])""",
+    ),
+    (
+        rms_norm,
+        "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
+        rule_of(rms_norm),
+        True,
+        """
+    >>> ng.rms_norm(ng.tensor([2.0, 2.0, -2.0]), (3,), eps=0.0)
+    tensor([ 1.,  1., -1.])""",
+    ),
+    (
+        group_norm,
+        "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+        "float eps=1e-5, bool cudnn_enabled=True)",
+        _first(of_groups),
+        True,
+        """
+    >>> ng.group_norm(ng.tensor([[1.0, 3.0, 0.0, 8.0]]), 2, eps=0.0)
+    tensor([[-1.,  1., -1.,  1.]])""",
+    ),
+    (
+        batch_norm,
+        f"batch_norm(Tensor input, {_RUNNING}, {_OPTIONS}, bool cudnn_enabled)",
+        _first(of_channels),
+        False,
+        """
+    >>> x = ng.tensor([[1.0, 0.0], [3.0, 8.0]])
+    >>> ng.batch_norm(x, None, None, None, None, True, 0.1, 0.0, True)
+    tensor([[-1., -1.],
+            [ 1.,  1.]])""",
+    ),
+    (
+        instance_norm,
+        f"instance_norm(Tensor input, {_RUNNING}, bool use_input_stats, float momentum, float eps, "
+        "bool cudnn_enabled)",
+        of_own_channels,
+        False,
+        """
+    >>> x = ng.tensor([[[1.0, 3.0], [0.0, 8.0]]])
+    >>> ng.instance_norm(x, None, None, None, None, True, 0.1, 0.0, True)
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])""",
+    ),
+):
+    # One number in a channel is an error of nn.functional's alone.
+    _text = re.sub(r",? or (in training )?there is one number.*", ".", rule_of(_of).__doc__ or "")
+    declare_again(
+        _of,
+        _signature,
+        rule=_rule,
+        example=_example,
+        dispatched=_dispatched,
+        docstring=_text,
+    )
 
 
 @declare(
@@ -72,45 +136,6 @@ def _native_layer_norm(
     tensor([[2.]])
     """
     return of_last_dims(input, normalized_shape, weight, bias, eps)
-
-
-@declare(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
-    method=False,
-    dispatched=True,
-)
-def _rms_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None
-) -> Tensor:
-    """Return the input over the root of the mean of its squares, of the last dims.
-
-    The gradient is (g - y mean(g y)) over that root; see `nn.functional`.
-
-    >>> import numgrad as ng
-    >>> ng.rms_norm(ng.tensor([2.0, 2.0, -2.0]), (3,), eps=0.0)
-    tensor([ 1.,  1., -1.])
-    """
-    return over_root_of_squares(input, normalized_shape, weight, eps)
-
-
-@declare(
-    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
-    "float eps=1e-5, bool cudnn_enabled=True)",
-    method=False,
-    dispatched=True,
-)
-def _group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    """Return the input less the mean over the standard deviation of its group of channels.
-
-    The gradient is that of `layer_norm`; see `nn.functional`.
-
-    >>> import numgrad as ng
-    >>> ng.group_norm(ng.tensor([[1.0, 3.0, 0.0, 8.0]]), 2, eps=0.0)
-    tensor([[-1.,  1., -1.,  1.]])
-    """
-    return of_groups(input, num_groups, weight, bias, eps)[0]
 
 
 @declare(
@@ -147,41 +172,8 @@ def _native_group_norm(
     return result.reshape(input._array.shape), middle.reshape(rows), factor.reshape(rows)
 
 
-_RUNNING = "Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
-
-
 @declare(
-    f"batch_norm(Tensor input, {_RUNNING}, bool training, float momentum, float eps, "
-    "bool cudnn_enabled)",
-    method=False,
-)
-def _batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Tensor:
-    """Return the input less the mean over the standard deviation of its channel.
-
-    The gradient is that of `layer_norm` in training, else g over the deviation; see
-    `nn.functional`, which takes its arguments in another order.
-
-    >>> import numgrad as ng
-    >>> x = ng.tensor([[1.0, 0.0], [3.0, 8.0]])
-    >>> ng.batch_norm(x, None, None, None, None, True, 0.1, 0.0, True)
-    tensor([[-1., -1.],
-            [ 1.,  1.]])
-    """
-    return of_channels(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
-
-
-@declare(
-    f"native_batch_norm(Tensor input, {_RUNNING}, bool training, float momentum, float eps, *, "
-    "Tensor[]? out=None)",
+    f"native_batch_norm(Tensor input, {_RUNNING}, {_OPTIONS}, *, Tensor[]? out=None)",
     method=False,
 )
 def _native_batch_norm(
@@ -209,37 +201,6 @@ def _native_batch_norm(
     if not training:
         return result, zeros(0, dtype=input.dtype), zeros(0, dtype=input.dtype)
     return result, middle.reshape(-1), factor.reshape(-1)
-
-
-@declare(
-    f"instance_norm(Tensor input, {_RUNNING}, bool use_input_stats, float momentum, float eps, "
-    "bool cudnn_enabled)",
-    method=False,
-)
-def _instance_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-) -> Tensor:
-    """Return the input less the mean over the standard deviation of its own channel.
-
-    The gradient is that of `layer_norm`; see `nn.functional`, which takes its arguments in another
-    order.
-
-    >>> import numgrad as ng
-    >>> x = ng.tensor([[[1.0, 3.0], [0.0, 8.0]]])
-    >>> ng.instance_norm(x, None, None, None, None, True, 0.1, 0.0, True)
-    tensor([[[-1.,  1.],
-             [-1.,  1.]]])
-    """
-    return of_own_channels(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )
 
 
 @declare("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False, dispatched=True)

@@ -24,7 +24,6 @@ __all__ = [
     "of_groups",
     "of_last_dims",
     "of_own_channels",
-    "over_root_of_squares",
     "rms_norm",
 ]
 
@@ -66,13 +65,13 @@ def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
 
 def of_last_dims(
     input: Tensor,
-    shape: Sequence[int],
+    normalized_shape: Sequence[int],
     weight: Tensor | None,
     bias: Tensor | None,
     eps: float,
 ) -> Normalised:
     """Return what `layer_norm` does, with means and reciprocal deviations."""
-    dims = _check_last(input, shape, {"weight": weight, "bias": bias}, ", ")
+    dims = _check_last(input, normalized_shape, {"weight": weight, "bias": bias}, ", ")
     if not input.dtype.is_floating_point:
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
@@ -123,19 +122,6 @@ def layer_norm(
     return of_last_dims(input, normalized_shape, weight, bias, eps)[0]
 
 
-def over_root_of_squares(
-    input: Tensor, shape: Sequence[int], weight: Tensor | None, eps: float | None
-) -> Tensor:
-    """Return what `rms_norm` does."""
-    dims = _check_last(input, shape, {"weight": weight}, "")
-    if input._array.dtype.kind not in "fc":
-        name = input.dtype.scalar_name
-        raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
-    if eps is None:
-        eps = float(np.finfo(input._array.dtype).eps)
-    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
-
-
 @declare(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
     function=False,
@@ -165,7 +151,13 @@ def rms_norm(
     >>> ng.nn.functional.rms_norm(ng.tensor([2.0, 2.0, -2.0]), (3,), eps=0.0)
     tensor([ 1.,  1., -1.])
     """
-    return over_root_of_squares(input, normalized_shape, weight, eps)
+    dims = _check_last(input, normalized_shape, {"weight": weight}, "")
+    if input._array.dtype.kind not in "fc":
+        name = input.dtype.scalar_name
+        raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
+    if eps is None:
+        eps = float(np.finfo(input._array.dtype).eps)
+    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
 
 
 # --- channels ------------------------------------------------------------------------------------

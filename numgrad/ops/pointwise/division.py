@@ -12,6 +12,7 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, interval, number
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.pointwise.complex import conj, zero_of
@@ -181,44 +182,36 @@ _FLOOR_DIVIDE = NotDifferentiable(
     doc="Return the quotient rounded down.",
 )
 
-_REMAINDER = {
-    by_number: elementwise(
-        "remainder_number" if by_number else "remainder",
-        ("input", "other"),
-        (
-            lambda g: g,
-            None if by_number else lambda g, input, other: -g * _ROUNDED["floor"](input, other),
-        ),
-        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
-        formula=lambda input, other: Symbol.apply("remainder", input, other),
-        accepts="fiu",
-        node="RemainderBackward0" if by_number else "RemainderBackward1",
-        numbers=("other",) if by_number else (),
-        wide=(),
-        function_name="remainder",
-        doc="Return the remainder of the division rounded down.",
-    )
-    for by_number in (True, False)
-}
-_FMOD = {
-    by_number: elementwise(
-        "fmod_number" if by_number else "fmod",
-        ("input", "other"),
-        (
-            lambda g: g,
-            None if by_number else lambda g, input, other: -g * _ROUNDED["trunc"](input, other),
-        ),
-        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
-        formula=lambda input, other: Symbol.apply("fmod", input, other),
-        accepts="fiu",
-        node="FmodBackward0" if by_number else "FmodBackward1",
-        numbers=("other",) if by_number else (),
-        wide=(),
-        function_name="fmod",
-        doc="Return the remainder of the division truncated towards 0.",
-    )
-    for by_number in (True, False)
-}
+
+def _rest(name: str, node: str, rounding: str, words: str) -> dict[bool, ElementwisePrimitive]:
+    """Declare what is left by a division: by a number, and by a tensor."""
+
+    def rule_of_divisor(g: Any, input: Any, other: Any) -> Any:
+        return -g * _ROUNDED[rounding](input, other)
+
+    return {
+        by_number: elementwise(
+            f"{name}_number" if by_number else name,
+            ("input", "other"),
+            (
+                lambda g: g,
+                None if by_number else rule_of_divisor,
+            ),
+            (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
+            formula=lambda input, other: Symbol.apply(name, input, other),
+            accepts="fiu",
+            node=f"{node}Backward0" if by_number else f"{node}Backward1",
+            numbers=("other",) if by_number else (),
+            wide=(),
+            function_name=name,
+            doc=f"Return the remainder of the division {words}.",
+        )
+        for by_number in (True, False)
+    }
+
+
+_REMAINDER = _rest("remainder", "Remainder", "floor", "rounded down")
+_FMOD = _rest("fmod", "Fmod", "trunc", "truncated towards 0")
 
 
 @declare(

@@ -8,7 +8,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.number_operands import number_forms
 from numgrad.ops.pointwise.complex import conj, real
 from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p
 from numgrad.ops.pointwise.selection import where
@@ -61,56 +61,21 @@ logaddexp2 = _log_add(
 
 def _weight_rule(g: Any, input: Any, other: Any) -> Any:
     """Return g ln(other), and 0 where g is, or `input` where the logarithm is not finite."""
-    weighted = _XLOGY if isinstance(other, (Tensor, Symbol)) else _XLOGY_BY_NUMBER
+    is_number = not isinstance(other, (Tensor, Symbol))
+    weighted = _XLOGY.by_number if is_number else _XLOGY.of_tensors
     return where((input == 0) & (other <= 0), 0, weighted(g, other))
 
 
-def _xlogy(input: Any, other: Any) -> Any:
-    return where((input == 0) & (other == other), 0, input * log(other))
-
-
-def _declare_xlogy(
-    form: str, node: str, rules: Any, domains: Any, numbers: Any = ()
-) -> ElementwisePrimitive:
-    return elementwise(
-        f"xlogy{form}",
-        ("other", "input") if numbers == ("input",) else ("input", "other"),
-        rules,
-        domains,
-        formula=((lambda other, input: _xlogy(input, other)) if numbers == ("input",) else _xlogy),
-        kind="float",
-        accepts="f",
-        node=node,
-        numbers=numbers,
-        wide=(),
-        function_name="xlogy",
-        gradients_lie={} if numbers == ("input",) else {"input": lambda g: 0},
-        doc="Return input * ln(other), 0 where input is 0.",
-    )
-
-
-_XLOGY = _declare_xlogy(
-    "",
-    "XlogyBackward0",
-    (
-        _weight_rule,
-        lambda g, input, other: g * input / other,
-    ),
+_XLOGY = number_forms(
+    "xlogy",
+    "XlogyBackward",
+    lambda input, other: where((input == 0) & (other == other), 0, input * log(other)),
+    (_weight_rule, lambda g, input, other: g * input / other),
     (NONZERO, POSITIVE),
-)
-_XLOGY_OF_NUMBER = _declare_xlogy(
-    "_of_number",
-    "XlogyBackward1",
-    (lambda g, input, other: g * input / other, None),
-    (POSITIVE, number(1.5)),
-    ("input",),
-)
-_XLOGY_BY_NUMBER = _declare_xlogy(
-    "_by_number",
-    "XlogyBackward2",
-    (_weight_rule, None),
-    (NONZERO, number(1.5)),
-    ("other",),
+    (1.5, 1.5),
+    gradients_lie={"input": lambda g: 0},
+    function_name="xlogy",
+    doc="Return input * ln(other), 0 where input is 0.",
 )
 
 
@@ -137,12 +102,7 @@ def xlogy(input: Any, other: Any, out: Tensor | None) -> Tensor:
     >>> ng.xlogy(ng.tensor([0.0, 2.0]), ng.tensor([0.0, 1.0]))
     tensor([0., 0.])
     """
-    if isinstance(input, Tensor):
-        primitive = _XLOGY if isinstance(other, Tensor) else _XLOGY_BY_NUMBER
-        result: Tensor = primitive(input, other, out=out)
-    else:
-        result = _XLOGY_OF_NUMBER(other, input, out=out)
-    return result
+    return _XLOGY(input, other, out)
 
 
 _LOGIT = elementwise(

@@ -10,7 +10,8 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
 from numgrad.graph.warned import warn
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.scalar_arrays import IN_EVERY_DTYPE, scalar_array
+from numgrad.ops.calls.keys import IN_EVERY_FLOAT
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.core.out_argument import refuse_gradients
@@ -22,8 +23,6 @@ __all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
 
 Array = np.ndarray[Any, Any]
 
-_SMALL = 1 << 7  # a number that fits into every dtype
-_IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
     "where",
@@ -101,8 +100,8 @@ def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
                     f"Expected out type to be {wanted.scalar_name} but got {out.dtype.scalar_name}"
                 )
         for value in (input, other):
-            is_small = (type(value) is int and 0 <= value < _SMALL) or (
-                type(value) is float and -_IN_EVERY_FLOAT < value < _IN_EVERY_FLOAT
+            is_small = (type(value) is int and 0 <= value < IN_EVERY_DTYPE) or (
+                type(value) is float and -IN_EVERY_FLOAT < value < IN_EVERY_FLOAT
             )
             if type(value) in (int, float) and not is_small:  # it has to fit, or it raises
                 dtype = result_dtype([input, other]).numpy
@@ -324,7 +323,7 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
     """Raise if a number among the bounds is none of the result's dtype."""
     for bound in bounds:
         if isinstance(bound, (int, float)) and isinstance(input, Tensor):
-            if input._array.dtype.kind == "f" and -_IN_EVERY_FLOAT < bound < _IN_EVERY_FLOAT:
+            if input._array.dtype.kind == "f" and -IN_EVERY_FLOAT < bound < IN_EVERY_FLOAT:
                 continue
             if isinstance(bound, int):
                 refuse_wide(bound)

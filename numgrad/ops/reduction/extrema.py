@@ -24,9 +24,9 @@ from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import maximum, minimum, where
-from numgrad.ops.reduction.along import place_along
 from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
+from numgrad.ops.reduction.take_along import place_along
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["amax", "amin", "aminmax", "max", "min", "shared_with_nan"]

@@ -164,10 +164,10 @@ def _call(
 
 
 @declare(
-    "var(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False, *, Tensor? out=None)",
+    "var(Tensor input, int[1]? dim, bool unbiased=ABSENT, bool keepdim=False, *, Tensor? out=None)",
     "var(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
     "Tensor? out=None)",
-    "var(Tensor input, bool unbiased=None)",
+    "var(Tensor input, bool unbiased=ABSENT)",
     dispatched=True,
 )
 def var(
@@ -211,10 +211,10 @@ def var(
 
 
 @declare(
-    "std(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False, *, Tensor? out=None)",
+    "std(Tensor input, int[1]? dim, bool unbiased=ABSENT, bool keepdim=False, *, Tensor? out=None)",
     "std(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
     "Tensor? out=None)",
-    "std(Tensor input, bool unbiased=None)",
+    "std(Tensor input, bool unbiased=ABSENT)",
     dispatched=True,
 )
 def std(
@@ -238,9 +238,9 @@ def std(
 
 
 @declare(
-    "var_mean(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False)",
+    "var_mean(Tensor input, int[1]? dim, bool unbiased=ABSENT, bool keepdim=False)",
     "var_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
-    "var_mean(Tensor input, bool unbiased=None)",
+    "var_mean(Tensor input, bool unbiased=ABSENT)",
     method=False,
     dispatched=True,
 )
@@ -264,9 +264,9 @@ def var_mean(
 
 
 @declare(
-    "std_mean(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False)",
+    "std_mean(Tensor input, int[1]? dim, bool unbiased=ABSENT, bool keepdim=False)",
     "std_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
-    "std_mean(Tensor input, bool unbiased=None)",
+    "std_mean(Tensor input, bool unbiased=ABSENT)",
     method=False,
     dispatched=True,
 )

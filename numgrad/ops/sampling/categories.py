@@ -18,7 +18,7 @@ from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.division import div
-from numgrad.ops.reduction.positions import argmax
+from numgrad.ops.reduction.argreduce import argmax
 from numgrad.ops.reduction.scans import cumsum
 from numgrad.ops.reduction.sorting import topk
 from numgrad.ops.searching.sorted_rows import searchsorted

@@ -10,12 +10,17 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.indexing import reduce_indexed
 from numgrad.ops.arguments.dims import refuse_complex_gradient
-from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import length_of, positions_of, with_dims
 from numgrad.ops.indexing.index_along import check_selected, dim_indices, read_parts
 from numgrad.ops.movement.shape import reshape
-from numgrad.ops.scattering.reduce_rules import REDUCTIONS, Moves, input_gradient, source_gradient
+from numgrad.ops.scattering.reduce_rules import (
+    REDUCTIONS,
+    Moves,
+    input_gradient,
+    samples_of,
+    source_gradient,
+)
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["index_reduce"]
@@ -33,41 +38,7 @@ def _index_reduce(
     return found.reshape(array.shape)
 
 
-def _clear(tensor: Tensor, dim: int, index: Array) -> Tensor:
-    value = np.zeros((), tensor._array.dtype)
-    fill = CATALOGUE["index_fill_number"]
-    result: Tensor = fill.apply(tensor, dim=dim, index=index, value=value)
-    return result
-
-
-def _reduce(
-    input: Tensor, source: Tensor, dim: int, index: Array, reduce: str, include_self: bool
-) -> Tensor:
-    result: Tensor = _INDEX_REDUCE.apply(
-        input, source, dim=dim, index=index, reduce=reduce, include_self=include_self
-    )
-    return result
-
-
-_MOVES = Moves(
-    "index_reduce(): Double backward is unsupported for source when >1 zeros in source",
-    lambda tensor, dim, index: CATALOGUE["index_select"].apply(tensor, dim=dim, index=index),
-    lambda tensor, source, dim, index: CATALOGUE["index_add"].apply(
-        tensor, source, dim=dim, index=index
-    ),
-    _clear,
-    _reduce,
-)
-
-
-def _sample(reduce: str, include_self: bool) -> Any:
-    return lambda make: (
-        lambda x, s: index_reduce(
-            x, 1, positions_of(0, 0, 2), s, reduce, include_self=include_self
-        ),
-        [make(2, 4, distinct=True), make(2, 3, distinct=True)],
-        {},
-    )
+_MOVES = Moves("index_reduce", "source", "index_select", "index_add", "index_fill_number")
 
 
 _INDEX_REDUCE: Primitive = Primitive(
@@ -84,7 +55,11 @@ _INDEX_REDUCE: Primitive = Primitive(
             source._array.shape,
         ),
     ],
-    samples=[_sample(reduce, each) for reduce in _REDUCTIONS for each in (True, False)],
+    samples=samples_of(
+        lambda *given, **options: index_reduce(*given, **options),
+        lambda: positions_of(0, 0, 2),
+        *_REDUCTIONS,
+    ),
 )
 
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.selection import where
 
-__all__ = ["REDUCTIONS", "Moves", "input_gradient", "source_gradient"]
+__all__ = ["REDUCTIONS", "Moves", "input_gradient", "samples_of", "source_gradient"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,27 +26,75 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 class Moves(NamedTuple):
-    """How elements are read and written at positions, by tensors.
+    """A reduction to positions, and how elements are read and written there: by which primitives.
 
     Attributes
     ----------
-    words : str
-        The beginning of an error.
-    take : callable
-        ``take(tensor, dim, index)`` returns what is at the positions.
-    add : callable
-        ``add(tensor, source, dim, index)`` returns the tensor with a source added there.
-    clear : callable
-        ``clear(tensor, dim, index)`` returns the tensor with 0 there.
-    reduce : callable
-        ``reduce(tensor, source, dim, index, reduce, include_self)`` is the function itself.
+    reducing : str
+        The reduction itself.
+    source : str
+        What it calls the elements that are reduced.
+    taking, adding, filling : str
+        What reads elements at positions, adds to them, and sets them to a number.
     """
 
-    words: str
-    take: Callable[..., Tensor]
-    add: Callable[..., Tensor]
-    clear: Callable[..., Tensor]
-    reduce: Callable[..., Tensor]
+    reducing: str
+    source: str
+    taking: str
+    adding: str
+    filling: str
+
+    @property
+    def words(self) -> str:
+        """The beginning of an error."""
+        several = f">1 zeros in {self.source}"
+        return f"{self.reducing}(): Double backward is unsupported for {self.source} when {several}"
+
+    def take(self, tensor: Tensor, dim: int, index: Array) -> Tensor:
+        """Return what is at the positions."""
+        return _apply(self.taking, tensor, dim=dim, index=index)
+
+    def add(self, tensor: Tensor, source: Tensor, dim: int, index: Array) -> Tensor:
+        """Return the tensor with a source added there."""
+        return _apply(self.adding, tensor, source, dim=dim, index=index)
+
+    def clear(self, tensor: Tensor, dim: int, index: Array) -> Tensor:
+        """Return the tensor with 0 there."""
+        value = np.zeros((), tensor._array.dtype)
+        return _apply(self.filling, tensor, dim=dim, index=index, value=value)
+
+    def reduce(
+        self,
+        tensor: Tensor,
+        source: Tensor,
+        dim: int,
+        index: Array,
+        reduce: str,
+        include_self: bool,
+    ) -> Tensor:
+        """Return the reduction itself."""
+        options = {"reduce": reduce, "include_self": include_self}
+        return _apply(self.reducing, tensor, source, dim=dim, index=index, **options)
+
+
+def _apply(primitive: str, *operands: Tensor, **parameters: Any) -> Tensor:
+    result: Tensor = CATALOGUE[primitive].apply(*operands, **parameters)
+    return result
+
+
+def samples_of(
+    function: Callable[..., Tensor], index: Callable[[], Tensor], *reductions: str
+) -> Any:
+    """Return the calls at which tests differentiate a reduction of 3 positions of 4."""
+
+    def sample(reduce: str, include_self: bool) -> Any:
+        return lambda make: (
+            lambda x, s: function(x, 1, index(), s, reduce, include_self=include_self),
+            [make(2, 4, distinct=True), make(2, 3, distinct=True)],
+            {},
+        )
+
+    return [sample(reduce, each) for reduce in reductions for each in (True, False)]
 
 
 @at_run_time
@@ -79,7 +128,9 @@ def _ones(like: Tensor) -> Tensor:
     return fresh(np.ones(like._array.shape, like._array.dtype))
 
 
-def _counts(moves: Moves, g: Tensor, source: Tensor, at: Any, include_self: bool) -> Tensor:
+def _counts(
+    moves: Moves, g: Tensor, source: Tensor, at: tuple[int, Array], include_self: bool
+) -> Tensor:
     """Return how many elements each mean is of, 1 for none."""
     own = _ones(g) if include_self else _zeros(g)
     counts = moves.add(own, _ones(source), *at)
@@ -87,7 +138,13 @@ def _counts(moves: Moves, g: Tensor, source: Tensor, at: Any, include_self: bool
 
 
 def _shared(
-    moves: Moves, g: Tensor, y: Tensor, input: Tensor, source: Tensor, at: Any, include_self: bool
+    moves: Moves,
+    g: Tensor,
+    y: Tensor,
+    input: Tensor,
+    source: Tensor,
+    at: tuple[int, Array],
+    include_self: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return which elements are extrema, of both tensors, and the share of each."""
     dtype = g._array.dtype
@@ -105,7 +162,7 @@ def input_gradient(
     y: Tensor,
     input: Tensor,
     source: Tensor,
-    at: Any,
+    at: tuple[int, Array],
     reduce: str,
     include_self: bool,
 ) -> Tensor:
@@ -127,7 +184,7 @@ def source_gradient(
     y: Tensor,
     input: Tensor,
     source: Tensor,
-    at: Any,
+    at: tuple[int, Array],
     reduce: str,
     include_self: bool,
 ) -> Tensor:

@@ -2,66 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import refuse_complex_gradient
-from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.indexing.gathering import (
-    corner_of,
-    fitted,
-    positions_of,
-    read_scatter,
-    scatter_into,
+from numgrad.ops.indexing.gathering import positions_of, scatter_into
+from numgrad.ops.indexing.scattering import corner_of, fitted, read_scatter
+from numgrad.ops.scattering.reduce_rules import (
+    REDUCTIONS,
+    Moves,
+    input_gradient,
+    samples_of,
+    source_gradient,
 )
-from numgrad.ops.scattering.reduce_rules import REDUCTIONS, Moves, input_gradient, source_gradient
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["scatter_reduce"]
 
-Array = np.ndarray[Any, Any]
 # Reductions, with the kinds of dtypes that have none.
 _REFUSED = {"mean": "b", "amax": "c", "amin": "c"}
 
 
-def _clear(tensor: Tensor, dim: int, index: Array) -> Tensor:
-    value = np.zeros((), tensor._array.dtype)
-    result: Tensor = CATALOGUE["scatter_number"].apply(tensor, dim=dim, index=index, value=value)
-    return result
-
-
-def _reduce(
-    input: Tensor, src: Tensor, dim: int, index: Array, reduce: str, include_self: bool
-) -> Tensor:
-    result: Tensor = _SCATTER_REDUCE.apply(
-        input, src, dim=dim, index=index, reduce=reduce, include_self=include_self
-    )
-    return result
-
-
-_MOVES = Moves(
-    "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src",
-    lambda tensor, dim, index: CATALOGUE["gather"].apply(tensor, dim=dim, index=index),
-    lambda tensor, src, dim, index: CATALOGUE["scatter_add"].apply(
-        tensor, src, dim=dim, index=index
-    ),
-    _clear,
-    _reduce,
-)
-
-
-def _sample(reduce: str, include_self: bool) -> Any:
-    return lambda make: (
-        lambda x, s: scatter_reduce(
-            x, 1, positions_of([0, 0, 2], [1, 1, 1]), s, reduce, include_self=include_self
-        ),
-        [make(2, 4, distinct=True), make(2, 3, distinct=True)],
-        {},
-    )
+_MOVES = Moves("scatter_reduce", "src", "gather", "scatter_add", "scatter_number")
 
 
 _SCATTER_REDUCE: Primitive = Primitive(
@@ -84,8 +46,12 @@ _SCATTER_REDUCE: Primitive = Primitive(
             src._array.shape,
         ),
     ],
-    samples=[_sample(reduce, each) for reduce in REDUCTIONS for each in (True, False)]
-    + [
+    samples=[
+        *samples_of(
+            lambda *given, **options: scatter_reduce(*given, **options),
+            lambda: positions_of([0, 0, 2], [1, 1, 1]),
+            *REDUCTIONS,
+        ),
         lambda make: (
             lambda x, s: scatter_reduce(x, 0, positions_of([1, 1]), s, "prod"),
             [make(2, 2), make(2, 3)],

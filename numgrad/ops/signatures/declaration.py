@@ -120,6 +120,31 @@ class Declaration:
         return alternatives(self.signatures)
 
     @functools.cached_property
+    def places(self) -> dict[int, list[str]]:
+        """The positions at which calls differ by whether a name is given, and the names there.
+
+        That is where the kind tells which of several parameters is meant, the usual one last, and
+        where some signature takes what stands there by name alone. What is given by position goes
+        by a name of its own in such a place.
+        """
+        if self.spread:
+            return {}
+        names = [each.name for each in self.signature.positional]
+        found: dict[int, list[str]] = {}
+        for name, usual in (self.alternatives or {}).items():
+            found.setdefault(names.index(usual), []).append(name)
+        for signature in self.signatures:
+            for each in signature.parameters:
+                if each.keyword_only and each.name in names:
+                    found.setdefault(names.index(each.name), [])
+        return {at: [*found[at], names[at]] for at in sorted(found)}
+
+    def placed(self, at: int) -> str:
+        """Return the name in sources of what is given at a position."""
+        name = self.signature.positional[at].name
+        return f"{name}_at_{at}" if at in self.places else name
+
+    @functools.cached_property
     def sequence(self) -> Parameter | None:
         """The sequence of tensors that the function takes, if it takes one."""
         for each in self.signature.parameters:
@@ -191,15 +216,20 @@ class Declaration:
             raise
 
     def _given(
-        self, positional: tuple[Any, ...], named: tuple[Any, ...]
+        self, positional: tuple[Any, ...], named: tuple[Any, ...], *, by_name: bool = False
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments that were given by position, as far as can be told, and others."""
+        """Return the arguments that were given by position, as far as can be told, and others.
+
+        What may have been given either way was by position, unless `by_name`.
+        """
         defaults = self.defaults
         keywords = {}
+        by_position = [each.name for each in self.signature.positional] if self.spread else []
         for name, value in zip(self.named, named, strict=True):
-            if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
+            default = REQUIRED if name in by_position else defaults.get(name, REQUIRED)
+            if value is not REQUIRED and value is not default:
                 keywords[name] = value
-        if not self.spread:
+        if not self.spread and not by_name:
             positional = self._moved_back(positional, keywords)
         arguments = positional if self.spread else self._by_position(positional, keywords)
         return arguments, keywords
@@ -213,11 +243,12 @@ class Declaration:
                 fitting = fits_deprecated(signature, self.signatures[0], arguments, keywords)
                 if fitting is not None:
                     return self._found(signature, fitting)
-            alone = self.spread or len(self.signatures) == 1
-            if alone or len(arguments) > len(self.signature.positional):
+            by_position = [at for at in self.places if positional[at] is not ABSENT]
+            if self.spread or by_position or len(positional) > len(self.signature.positional):
                 raise
-            try:
-                signature, values = bind(self.signatures, *self._by_name(arguments, keywords))
+            try:  # what some signature takes by name alone may have been given by name
+                called = self._given(positional, named, by_name=True)
+                signature, values = bind(self.signatures, *called)
             except TypeError:
                 pass
             else:
@@ -259,17 +290,18 @@ class Declaration:
         return tuple([found[name] for name in self.used])
 
     def _moved_back(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the arguments with what was told by its kind in its place before others."""
-        names = [each.name for each in self.signature.positional]
-        for name, usual in (self.alternatives or {}).items():
-            at = names.index(usual)
-            for one in self.signatures:
-                its = one.positional[at : at + 1]
-                if len(one.positional) <= at + 1 or its[0].name != name or name not in keywords:
+        """Return the arguments with what was told by its kind in the place that it has."""
+        for at, names in self.places.items():
+            for name in names:
+                if positional[at] is not ABSENT or name not in keywords:
                     continue
-                if positional[at] is self.defaults[usual] and KINDS[its[0].kind].accepts(
-                    keywords[name]
-                ):
+                kinds = [
+                    KINDS[each.kind]
+                    for one in self.signatures
+                    for each in one.positional[at : at + 1]
+                    if each.name == name
+                ]
+                if any(kind.accepts(keywords[name]) for kind in kinds):
                     positional = (*positional[:at], keywords.pop(name), *positional[at + 1 :])
         return positional
 
@@ -278,29 +310,23 @@ class Declaration:
     ) -> tuple[Any, ...]:
         """Return what was given by position, as far as can be told; the rest becomes `keywords`."""
         parameters = self.signature.positional
+        defaults = [
+            ABSENT if at in self.places else each.default for at, each in enumerate(parameters)
+        ]
         last = len(positional)
         if last == len(parameters):  # what has its default may not have been given
-            while last and positional[last - 1] is parameters[last - 1].default:
+            while last and positional[last - 1] is defaults[last - 1]:
                 last -= 1
         for at in range(last):
             if positional[at] is REQUIRED or positional[at] is ABSENT:
                 break
         else:
             return positional[:last]
-        for each, value in zip(parameters[at:], positional[at:last], strict=False):
-            if value is not REQUIRED and value is not each.default:
+        rest = zip(parameters[at:], defaults[at:], positional[at:last], strict=False)
+        for each, default, value in rest:
+            if value is not REQUIRED and value is not default:
                 keywords[each.name] = value
         return positional[:at]
-
-    def _by_name(
-        self, arguments: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return a call with all by name that has a default: some signature may take just that."""
-        parameters = self.signature.positional
-        required = sum(each.default is REQUIRED for each in parameters)
-        named = dict(zip([each.name for each in parameters], arguments, strict=False))
-        by_name = {name: named[name] for name in [*named][required:]}
-        return arguments[:required], {**by_name, **keywords}
 
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
@@ -316,7 +342,8 @@ class Declaration:
         """What the generated function has keywords for, and NumPy's names last."""
         names = list(self.defaults)
         if not self.spread:
-            names = names[len(self.signature.positional) :]
+            count = len(self.signature.positional)
+            names = [*[names[at] for at in self.places], *names[count:]]
         for name in self.defaults:
             numpy_names = NUMPY_NAMES.get(name, ())
             names += [each for each in numpy_names if each not in {*names, *self.defaults}]

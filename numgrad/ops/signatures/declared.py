@@ -65,7 +65,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
     names: dict[str, Any] = {"__name__": declaration.rule.__module__}
 
     def own(name: str, default: Any) -> Any:
-        return default if default is REQUIRED else declaration.defaults[name]
+        return default if default is REQUIRED else declaration.defaults.get(name, default)
 
     def complete_function() -> Callable[..., Any]:
         source = function_source(declaration)
@@ -119,7 +119,7 @@ class _PythonSignature(inspect.Signature):
         if name not in ("_parameters", "_return_annotation") or self._declared is None:
             raise AttributeError(name)
         declared = self._declared
-        annotations = inspect.unwrap(declared.rule).__annotations__
+        annotations = declared.rule.__annotations__
         returned = annotations.get("return", inspect.Signature.empty)
         if declared.finish is not None or declared.writes:
             returned = "Tensor"

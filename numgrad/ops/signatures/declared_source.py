@@ -43,10 +43,14 @@ def function_source(declaration: Declaration) -> str:
         head, given = ["*given"], "given"
         lines, conditions, local = spread(declaration)
     else:
-        names = [each.name for each in positional]
-        head = [*[f"{name}={texts[name]}" for name in names], "*extra"]
+        places = declaration.places
+        names = [declaration.placed(at) for at in range(len(positional))]
+        left_out = ["ABSENT" if at in places else texts[p.name] for at, p in enumerate(positional)]
+        head = [f"{name}={text}" for name, text in zip(names, left_out, strict=True)]
+        head.append("*extra")
         given = tuple_of([*names, "*extra"])
-        lines, conditions, local = [], ["extra"], {}
+        lines, local = [], {}
+        conditions = ["extra", *[f"{names[at]} is not ABSENT" for at in places]]
     named = declaration.named
     head += [f"{name}={texts.get(name, 'REQUIRED')}" for name in named]
     for name in [each for each in named if each not in texts]:  # NumPy's
@@ -106,12 +110,12 @@ def _converted(declaration: Declaration) -> list[str]:
         return []
     parameters = declaration.signature.parameters
     given = ["self"] * declaration.bound
-    given += [f"{name}" for name in [each.name for each in declaration.signature.positional]]
-    given += ["*extra", *[f"{name}={name}" for name in declaration.named]]
+    positional = [declaration.placed(at) for at in range(len(declaration.signature.positional))]
+    given += [*positional, "*extra", *[f"{name}={name}" for name in declaration.named]]
     lines = []
     for each in parameters:
         if "number" in each.kinds:
-            named = f"{each.name}={each.name}" if each.keyword_only else each.name
+            named = each.name if each.name in positional else f"{each.name}={each.name}"
             anew = named.removesuffix(each.name) + f"as_number({each.name})"
             again = ", ".join([anew if one == named else one for one in given])
             lines.append(f"        if type({each.name}) in NUMPY_NUMBERS:")

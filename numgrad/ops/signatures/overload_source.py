@@ -54,40 +54,50 @@ def moved(declaration: Declaration) -> list[str]:
 
     For ``max(Tensor input, Tensor other)`` and ``max(Tensor input, int dim)`` that is
 
-        if isinstance(dim, Tensor) and other is None:
-            other, dim = dim, None
+        if dim_at_1 is not ABSENT:
+            if isinstance(dim_at_1, Tensor) and other is ABSENT:
+                other, dim_at_1 = dim_at_1, ABSENT
+            elif type(dim_at_1) is int and dim is ABSENT:
+                dim, dim_at_1 = dim_at_1, ABSENT
+
+    What is plainly none of them stays, and has the call read.
     """
     whole, lines = declaration.signature, []
-    for name, usual in (declaration.alternatives or {}).items():
-        at = [each.name for each in whole.positional].index(usual)
-        one = _with(declaration, name, at)
-        kept = {each.name for each in one.positional}
-        rest = [each for each in whole.parameters if each.name == name]
-        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
-        plain = _plainly(one, name, usual)
-        lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
-        lines.append(
-            f"        {name}, {usual} = {usual}, {default_text(whole.positional[at].default)}"
-        )
+    for at, names in declaration.places.items():
+        place, branch = declaration.placed(at), "if"
+        lines.append(f"    if {place} is not ABSENT:")
+        for name in names:
+            ones = _with(declaration, name, at)
+            kept = {each.name for one in ones for each in one.parameters if each.name != name}
+            rest = [each for each in whole.parameters if each.name not in kept]
+            plainly = _plainly(ones[0], name, place)
+            told = " and ".join([plainly, *[_is_default(each) for each in rest]])
+            lines.append(f"        {branch} {told}:")
+            lines.append(f"            {name}, {place} = {place}, ABSENT")
+            branch = "elif"
     return lines
 
 
-def _with(declaration: Declaration, name: str, at: int) -> Signature:
-    """Return the signature that has a parameter at a place."""
-    return next(
+def _with(declaration: Declaration, name: str, at: int) -> list[Signature]:
+    """Return the signatures that have a parameter at a place."""
+    return [
         each
         for each in declaration.signatures
         if len(each.positional) > at and each.positional[at].name == name
-    )
+    ]
 
 
 def _plainly(signature: Signature, name: str, value: str) -> str:
     """Return the condition that a value is plainly of the kind of a parameter."""
-    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
-    if kind.plain:
-        return f"isinstance({value}, (tuple, list))"
+    (each,) = [each for each in signature.positional if each.name == name]
+    kind = KINDS[each.kind]
     odd = kind.odd.format(value)
-    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+    told = [f"isinstance({value}, (tuple, list))"] if kind.plain else []
+    told += [f"type({value}) is int"] * each.alone + [f"{value} is None"] * each.optional
+    if not kind.plain:
+        plain_not = odd.startswith("not ") and " and " not in odd
+        told.append(odd.removeprefix("not ") if plain_not else f"not ({odd})")
+    return told[0] if len(told) == 1 else f"({' or '.join(told)})"
 
 
 def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
@@ -162,7 +172,7 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
         lines = []
         for name in declaration.alternatives or {}:
-            told = _plainly(_with(declaration, name, 0), name, "given[0]")
+            told = _plainly(_with(declaration, name, 0)[0], name, "given[0]")
             given_one = f"len(given) == 1 and {told}"
             lines.append(f"    if {given_one} and {name} is {declaration.not_given(name)}:")
             lines.append(f"        {name}, given = given[0], ()")
@@ -193,7 +203,8 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
         branch = "elif"
         for name in counts.keys() & names:
             counts[name].append(f"count == {count}")
-    lines += ["    else:", f"        {' = '.join([*local.values(), 'REQUIRED'])}"]
+    unread = f"{' = '.join([*local.values(), 'REQUIRED'])}"
+    lines += [f"    {unread}"] if branch == "if" else ["    else:", f"        {unread}"]
     # None may stand for what is not given, and be taken by one signature alone.
     odd = [f"of_{name} is None and ({' or '.join(where)})" for name, where in counts.items()]
     return lines, odd, local

@@ -4,7 +4,7 @@ In ``narrow(Tensor input, int dim, int length=1)`` of `numgrad.ops.signatures.de
 comes before the last line:
 
         if type(input) is Tensor and not call_interceptors:
-            if input._base is not None: refresh_view(input)
+            if input._base is not None and (...): refresh_view(input)
             kind_input = input._kind or kind_of(input)
             needs_input = input._edge is not NO_EDGE
             key_ = (kind_input, needs_input, needs_input and modes.grad, dim, length)

@@ -178,7 +178,7 @@ def parse(text: str) -> Signature:
         if fields is None:
             raise ValueError(f"not a parameter: {part!r} of {text!r}")
         kind, brackets, mark, name, text_of_default = fields.groups()
-        default = REQUIRED if text_of_default is None else ast.literal_eval(text_of_default)
+        default = _default_of(text_of_default)
         parameters.append(
             Parameter(
                 kind + ("[]" if brackets else ""),
@@ -190,6 +190,13 @@ def parse(text: str) -> Signature:
             )
         )
     return Signature(found[1], tuple(parameters))
+
+
+def _default_of(text: str | None) -> Any:
+    """Return the default that a text stands for; ``ABSENT`` is for what counts once it is given."""
+    if text is None or text == "ABSENT":
+        return REQUIRED if text is None else ABSENT
+    return ast.literal_eval(text)
 
 
 def merged(signatures: tuple[Signature, ...]) -> Signature:

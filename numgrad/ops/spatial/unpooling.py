@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.primitive import at_run_time
-from numgrad.ops.indexing.gathering import scatter
+from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.signatures.declared import declare

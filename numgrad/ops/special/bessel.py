@@ -21,6 +21,7 @@ from numgrad.ops.pointwise.trigonometric import cos, sin
 from numgrad.ops.signatures.published import publish
 
 __all__ = [
+    "TINY",
     "special_bessel_j0",
     "special_bessel_j1",
     "special_bessel_y0",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 _NEAR = 16.0  # as in numgrad.math.real.bessel
-_TINY = 1e-16  # up to there J1(x) is x/2 to all digits
+TINY = 1e-16  # up to there J1(x) and I1(x) are x/2 to all digits
 _SERIES_UP_TO = 0.5  # up to there the slope of sin(x)/x is its power series
 _TERMS = 7
 
@@ -83,12 +84,12 @@ def _declare(
 
 def _away_from_0(x: Any) -> Any:
     """Return x, and 1 in the place of what is near 0: what is divided by it is not used there."""
-    return where(absolute(x) <= _TINY, 1.0, x)
+    return where(absolute(x) <= TINY, 1.0, x)
 
 
 def _j1_slope(g: Any, y: Any, input: Any) -> Any:
     x = _away_from_0(input)
-    return g * where(absolute(input) <= _TINY, 0.5, _J0(x) - y / x)
+    return g * where(absolute(input) <= TINY, 0.5, _J0(x) - y / x)
 
 
 _J0: ElementwisePrimitive = _declare(
@@ -132,7 +133,7 @@ special_bessel_y1 = publish(_Y1, module=__name__)
 
 def _spherical(input: Any) -> Any:
     quotient = sin(input) / _away_from_0(input)
-    return where(absolute(input) <= _TINY, 1.0, where(absolute(input) == math.inf, 0.0, quotient))
+    return where(absolute(input) <= TINY, 1.0, where(absolute(input) == math.inf, 0.0, quotient))
 
 
 def _spherical_slope(g: Any, y: Any, input: Any) -> Any:

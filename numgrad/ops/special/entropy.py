@@ -7,9 +7,9 @@ from typing import Any
 
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import elementwise, unary
-from numgrad.ops.core.domains import NONZERO, POSITIVE, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.declare import unary
+from numgrad.ops.core.domains import NONZERO, POSITIVE
+from numgrad.ops.core.number_operands import number_forms
 from numgrad.ops.pointwise.exponential import log, log1p
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -55,47 +55,18 @@ def _log1p(value: Any) -> Any:
     return math.log1p(value) if value > -1 else (-math.inf if value == -1 else math.nan)
 
 
-def _formula(input: Any, other: Any) -> Any:
-    return where((input == 0) & (other == other), 0, input * _log1p(other))
-
-
-def _declare_form(
-    form: str, node: int, rules: Any, domains: Any, numbers: tuple[str, ...] = ()
-) -> ElementwisePrimitive:
-    is_swapped = numbers == ("input",)  # numbers stand last
-    return elementwise(
-        f"xlog1py{form}",
-        ("other", "input") if is_swapped else ("input", "other"),
-        rules,
-        domains,
-        formula=(lambda other, input: _formula(input, other)) if is_swapped else _formula,
-        kind="float",
-        accepts="f",
-        node=f"SpecialXlog1PyBackward{node}",
-        numbers=numbers,
-        wide=(),
-        function_name="special_xlog1py",
-        kernel_name="xlog1py_cpu",
-        gradients_lie={} if is_swapped else {"input": lambda g: 0},
-        doc="Return input * ln(1 + other), 0 where input is 0.",
-    )
-
-
-_XLOG1PY = _declare_form(
-    "",
-    0,
+_FORMS = number_forms(
+    "xlog1py",
+    "SpecialXlog1PyBackward",
+    lambda input, other: where((input == 0) & (other == other), 0, input * _log1p(other)),
     (_weight_rule, lambda g, input, other: g * input / (other + 1)),
     (NONZERO, POSITIVE),
-)
-_XLOG1PY_OF_NUMBER = _declare_form(
-    "_of_number",
-    1,
-    (lambda g, input, other: g * input / (other + 1), None),
-    (POSITIVE, number(1.5)),
-    ("input",),
-)
-_XLOG1PY_BY_NUMBER = _declare_form(
-    "_by_number", 2, (_weight_rule_of_number, None), (NONZERO, number(1.5)), ("other",)
+    (1.5, 1.5),
+    by_number=_weight_rule_of_number,
+    gradients_lie={"input": lambda g: 0},
+    function_name="special_xlog1py",
+    kernel_name="xlog1py_cpu",
+    doc="Return input * ln(1 + other), 0 where input is 0.",
 )
 
 
@@ -123,9 +94,4 @@ def special_xlog1py(input: Any, other: Any, out: Tensor | None) -> Tensor:
     >>> ng.special.xlog1py(ng.tensor([0.0, 2.0]), ng.tensor([-1.0, 0.0]))
     tensor([0., 0.])
     """
-    if isinstance(input, Tensor):
-        primitive = _XLOG1PY if isinstance(other, Tensor) else _XLOG1PY_BY_NUMBER
-        result: Tensor = primitive(input, other, out=out)
-    else:
-        result = _XLOG1PY_OF_NUMBER(other, input, out=out)
-    return result
+    return _FORMS(input, other, out)

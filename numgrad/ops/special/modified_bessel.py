@@ -15,6 +15,7 @@ from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.rounding import sign
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.published import publish
+from numgrad.ops.special.bessel import TINY
 
 __all__ = [
     "i0",
@@ -28,8 +29,6 @@ __all__ = [
     "special_scaled_modified_bessel_k0",
     "special_scaled_modified_bessel_k1",
 ]
-
-_TINY = 1e-16  # up to there I1(x) is x/2 to all digits
 
 
 def _declare(
@@ -54,17 +53,17 @@ def _declare(
 
 def _away_from_0(x: Any) -> Any:
     """Return x, and 1 in the place of nan and near 0, where PyTorch has the slope at 0."""
-    return where(absolute(x) > _TINY, x, 1.0)
+    return where(absolute(x) > TINY, x, 1.0)
 
 
 def _i1_slope(g: Any, y: Any, input: Any) -> Any:
     x = _away_from_0(input)
-    return g * where(absolute(input) > _TINY, _I0(x) - y / x, 0.5)
+    return g * where(absolute(input) > TINY, _I0(x) - y / x, 0.5)
 
 
 def _i1e_slope(g: Any, y: Any, input: Any) -> Any:
     x = _away_from_0(input)
-    return g * where(absolute(input) > _TINY, _I0E(x) - y * (sign(x) + 1 / x), 0.5)
+    return g * where(absolute(input) > TINY, _I0E(x) - y * (sign(x) + 1 / x), 0.5)
 
 
 _I0: ElementwisePrimitive = _declare(

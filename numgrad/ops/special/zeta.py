@@ -6,18 +6,15 @@ from typing import Any
 
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
-from numgrad.ops.core.domains import POSITIVE, interval, number
+from numgrad.ops.core.declare import NotDifferentiable, binary
+from numgrad.ops.core.domains import POSITIVE, interval
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.number_operands import NumberForms, number_forms
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["special_zeta"]
 
 _ORDERS = interval(1.5, 6.0)
-
-
-def _zeta(input: Any, other: Any) -> Any:
-    return Symbol.apply("zeta", input, other)
 
 
 # The first two derivatives for the exponent.
@@ -47,44 +44,21 @@ _SLOPE: ElementwisePrimitive = binary(
 )
 
 
-def _rule_of_order(g: Any, input: Any, other: Any) -> Any:
-    return g * _SLOPE(input, other)
-
-
-def _rule_of_place(g: Any, input: Any, other: Any) -> Any:
-    return -g * input * _ZETA(input + 1, other)
-
-
-def _declare_form(
-    form: str, node: int, rules: Any, domains: Any, numbers: tuple[str, ...] = ()
-) -> ElementwisePrimitive:
-    is_swapped = numbers == ("input",)  # numbers stand last
-    return elementwise(
-        f"zeta{form}",
-        ("other", "input") if is_swapped else ("input", "other"),
-        rules,
-        domains,
-        formula=(lambda other, input: _zeta(input, other)) if is_swapped else _zeta,
-        kind="float",
-        accepts="f",
-        node=f"SpecialZetaBackward{node}",
-        numbers=numbers,
-        wide=(),
-        function_name="special_zeta",
-        kernel_name="zeta_cpu",
-        doc="Return the sum of (other + k)**-input over k from 0.",
-    )
-
-
-_ZETA: ElementwisePrimitive = _declare_form(
-    "", 0, (_rule_of_order, _rule_of_place), (_ORDERS, POSITIVE)
+_FORMS: NumberForms = number_forms(
+    "zeta",
+    "SpecialZetaBackward",
+    lambda input, other: Symbol.apply("zeta", input, other),
+    (
+        lambda g, input, other: g * _SLOPE(input, other),
+        lambda g, input, other: -g * input * _ZETA(input + 1, other),
+    ),
+    (_ORDERS, POSITIVE),
+    (2.5, 1.5),
+    function_name="special_zeta",
+    kernel_name="zeta_cpu",
+    doc="Return the sum of (other + k)**-input over k from 0.",
 )
-_ZETA_OF_NUMBER = _declare_form(
-    "_of_number", 1, (_rule_of_place, None), (POSITIVE, number(2.5)), ("input",)
-)
-_ZETA_BY_NUMBER = _declare_form(
-    "_by_number", 2, (_rule_of_order, None), (_ORDERS, number(1.5)), ("other",)
-)
+_ZETA: ElementwisePrimitive = _FORMS.of_tensors
 
 
 @declare(
@@ -112,9 +86,4 @@ def special_zeta(input: Any, other: Any, out: Tensor | None) -> Tensor:
     >>> ng.special.zeta(ng.tensor([2.0, 3.0]), 1.0)
     tensor([1.6449, 1.2021])
     """
-    if isinstance(input, Tensor):
-        primitive = _ZETA if isinstance(other, Tensor) else _ZETA_BY_NUMBER
-        result: Tensor = primitive(input, other, out=out)
-    else:
-        result = _ZETA_OF_NUMBER(other, input, out=out)
-    return result
+    return _FORMS(input, other, out)

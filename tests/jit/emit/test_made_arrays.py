@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.jit.emit.standalone import IN_REGISTERS
+from numgrad.jit.emit.native_steps import IN_REGISTERS
 from tests.cases import examples
 
 DTYPES = ("float64", "float32", "int64", "bool", "complex128")

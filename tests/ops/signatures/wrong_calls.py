@@ -133,24 +133,6 @@ MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm"
 MORE_WAYS += ("kthvalue", "topk", "sort", "argsort", "repeat_interleave", "copy")
 MORE_WAYS += ("floor_divide", "true_divide")
 MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
-# Here some take by either name, or by position, too, what there is told apart, or None for a limit.
-FEWER_WAYS = (
-    "argsort",
-    "dsplit",
-    "hsplit",
-    "max",
-    "min",
-    "random",
-    "result_type",
-    "scatter",
-    "sort",
-    "std",
-    "std_mean",
-    "tensor_split",
-    "var",
-    "var_mean",
-    "vsplit",
-)
 MORE = f"{PARSER}|takes 3 positional|takes from 3"
 # Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where
 # it takes a number is `input` here.
@@ -179,8 +161,6 @@ def agree(ours: str | None, theirs: str | None, name: str) -> bool:
     if theirs is None and ours is not None and name in MORE_WAYS and PARSER in ours:
         return True
     if ours is None and theirs is not None:
-        if name.removesuffix("_") in FEWER_WAYS:
-            return PARSER in theirs
         if name.removesuffix("_") in NUMBERS_TOO:
             return re.search("be Tensor, not (float|int|bool|complex|numpy)", theirs) is not None
         return name in NUMBER_FIRST and re.search(f"{PARSER}|not bool", theirs) is not None

@@ -12,7 +12,7 @@ from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
-from numgrad.ops.reduction.along import place_along
+from numgrad.ops.reduction.take_along import place_along
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["argmax", "argmin", "cummax", "cummin"]
