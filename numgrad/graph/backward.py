@@ -117,7 +117,8 @@ def _warn_of_cycle() -> None:
         warnings.warn(message, UserWarning, stacklevel=3)
         return
     registry = frame.f_globals.setdefault("__warningregistry__", {})
-    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+    # A module that is None would have the warning dropped.
+    file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
     warnings.warn_explicit(message, UserWarning, file, frame.f_lineno, module, registry)
 
 

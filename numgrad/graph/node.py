@@ -248,7 +248,8 @@ class Node:
         Raises
         ------
         TypeError
-            If there is not one gradient (or None) for each output.
+            If there is not one gradient (or None) for each output that gradients flow through, and
+            for what stands before the last of these.
 
         >>> import numgrad as ng
         >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
@@ -259,14 +260,20 @@ class Node:
         """
         if keywords:
             raise TypeError("keyword arguments are not supported")
-        if len(gradients) != self.num_outputs:
-            raise TypeError(f"expected {self.num_outputs} arguments, got {len(gradients)} instead")
+        count = self.count_of_gradients()
+        if len(gradients) != count:
+            raise TypeError(f"expected {count} arguments, got {len(gradients)} instead")
         for position, gradient in enumerate(gradients):
             if gradient is not None and not isinstance(gradient, Tensor):
                 raise TypeError(f"argument {position} is not a Variable")
         fitted = [self._fitted(number, gradient) for number, gradient in enumerate(gradients)]
+        fitted += [None] * (self.num_outputs - count)
         results = tuple(self.run_tensors(fitted))
         return results[0] if len(results) == 1 else results
+
+    def count_of_gradients(self) -> int:
+        """Return how many gradients a call of the node takes."""
+        return self.num_outputs
 
     def _fitted(self, number: int, gradient: Tensor | None) -> Tensor | None:
         """Return the gradient of an output in its shape, as kernels rely on."""

@@ -728,6 +728,13 @@ def test_backward_with_create_graph_warns_of_the_cycle() -> None:
     assert silent == []
 
 
+def test_code_whose_module_has_no_name_is_warned_too() -> None:
+    program = "x = ng.ones(2, requires_grad=True)\nx.sum().backward(create_graph=True)"
+    with pytest.warns(UserWarning, match="will create a reference cycle") as caught:
+        exec(compile(program, "cell", "exec"), {"ng": ng})
+    assert (caught[0].filename, caught[0].lineno) == ("cell", 2)
+
+
 def test_the_warning_of_create_graph_is_pytorchs(torch: ModuleType) -> None:
     said = []
     before = torch.is_warn_always_enabled()

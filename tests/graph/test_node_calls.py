@@ -23,6 +23,22 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+# Their last result holds positions or exponents, which no gradient flows through.
+TWO_RESULTS: dict[str, Callable[[Any, Any], Any]] = {
+    "max": lambda m, x: x.max(0),
+    "min": lambda m, x: x.min(1, keepdim=True),
+    "sort": lambda m, x: x.sort(1),
+    "topk": lambda m, x: x.topk(1),
+    "median": lambda m, x: x.median(0),
+    "nanmedian": lambda m, x: x.nanmedian(0),
+    "mode": lambda m, x: x.mode(0),
+    "kthvalue": lambda m, x: x.kthvalue(1, 0),
+    "cummax": lambda m, x: x.cummax(0),
+    "cummin": lambda m, x: x.cummin(0),
+    "frexp": lambda m, x: x.frexp(),
+}
+
+
 def write_to_a_view(x: Any) -> Any:
     base = x.clone()
     base[:1].mul_(2)
@@ -54,6 +70,18 @@ def test_a_node_is_called_with_one_gradient_for_each_output(lib: Any, call: str)
     assert [each.tolist() for each, edge in zip(found, node.next_functions, strict=True) if edge[0]]
     for one, other in zip([each for each in found if each is not None], expected, strict=True):
         assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("call", TWO_RESULTS)
+def test_no_gradient_is_asked_for_of_positions(lib: Any, call: str) -> None:
+    x = lib.tensor([[1.0, 2.0], [4.0, 3.0]], requires_grad=True)
+    values = TWO_RESULTS[call](lib, x)[0]
+    g = lib.arange(1.0, 1.0 + values.numel()).reshape(values.shape)
+    for wrong in (0, 2, 3):
+        with pytest.raises(TypeError, match=f"^expected 1 arguments, got {wrong} instead$"):
+            values.grad_fn(*[g] * wrong)
+    found = values.grad_fn(g)
+    assert found.tolist() == lib.autograd.grad(values, x, g)[0].tolist()
 
 
 def test_a_call_is_recorded_and_runs_no_hooks(lib: Any) -> None:

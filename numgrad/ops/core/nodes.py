@@ -251,14 +251,24 @@ class PrimitiveNode(Node):
             return 0
         return sum(kind == "held" for kind, _ in self.call.saved_places)
 
+    def count_of_gradients(self) -> int:
+        """Return how many gradients a call takes: none for indices that come last, as of `max`."""
+        count = self.num_outputs
+        while count > 1 and not self._is_differentiable(count - 1):
+            count -= 1
+        return count
+
+    def _is_differentiable(self, output: int) -> bool:
+        metas = self.output_metas
+        return output not in self.primitive.constant and (
+            metas is None or metas[output][1].kind in "fc"
+        )
+
     def _edge_of_saved(self, kind: str, position: int) -> Edge:
         if kind != "output":
             return NO_EDGE if kind == "number" else self.edge(position)
-        metas = self.output_metas
-        differentiable = position not in self.primitive.constant and (
-            metas is None or metas[position][1].kind in "fc"
-        )
-        return (self, position) if differentiable and self.is_reached() else NO_EDGE
+        reached = self._is_differentiable(position) and self.is_reached()
+        return (self, position) if reached else NO_EDGE
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""

@@ -22,6 +22,7 @@ from numgrad.ops.core.type_names import type_name
 __all__ = [
     "arrays_among",
     "check_out",
+    "check_outs",
     "refuse_gradients",
     "warn_of_resizing",
     "write",
@@ -99,6 +100,16 @@ def check_out(function: str, out: Any) -> None:
     refuse_gradients(function, modes.grad and out.requires_grad)
 
 
+def check_outs(function: str, out: Any, count: int) -> None:
+    """Raise unless `out` are so many tensors."""
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(
+            f"{function}(): argument 'out' must be tuple of Tensors, not {type_name(out)}"
+        )
+    if len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
+
+
 def write_result(
     function: str, result: Any, out: Any, by_rows: bool = False, like: Tensor | None = None
 ) -> Any:
@@ -115,8 +126,7 @@ def write_result(
     if out is None:
         return result
     if isinstance(result, tuple):
-        if len(out) != len(result):
-            raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+        check_outs(function, out, len(result))
         written = [write_result(function, *each) for each in zip(result, out, strict=True)]
         return type(result)(*written)
     refuse_gradients(function, modes.grad and result.requires_grad)

@@ -88,7 +88,9 @@ def _dtype_of(kind: Any) -> dtypes.dtype:
 
 
 @public("type", function=False)
-def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_(
+    input: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: Any = None
+) -> Any:
     """Return the tensor in another dtype, or the name of its type if none is given.
 
     Parameters
@@ -98,6 +100,8 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         A dtype, a legacy type such as ``numgrad.DoubleTensor``, or the name of one.
     non_blocking : bool
         Changes nothing.
+    memory_format : memory_format, optional
+        How the result lies in memory.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return f"torch.{input.dtype.scalar_name}Tensor"
-    return to(input, dtype=_dtype_of(dtype))
+    return to(input, dtype=_dtype_of(dtype), memory_format=memory_format)
 
 
 @public(function=False)

@@ -34,6 +34,7 @@ __all__ = [
     "check_indices",
     "held_in",
     "mask_in",
+    "refuse_byte_mask",
     "select_first",
     "to_indices",
 ]
@@ -117,7 +118,20 @@ def _mask_of_bytes(array: Any) -> Any:
     kind: Any = type(array)
     if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
         return (wrap(array) != 0)._array
-    return array != 0
+    return np.asarray(array != 0)
+
+
+def refuse_byte_mask(items: Sequence[Any]) -> None:
+    """Raise if the only tensor of a key is a mask of bytes, at which one value is to be filled in.
+
+    Fillings take masks of bools alone; several values are put at the places of either.
+    """
+    arrays = [item._array if isinstance(item, Tensor) else item for item in items]
+    arrays = [each for each in arrays if isinstance(each, (np.ndarray, Traced))]
+    if len(arrays) == 1 and arrays[0].dtype == np.uint8:
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+        )
 
 
 def _read_sequence(items: Any) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 from numgrad.graph.modes import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
-from numgrad.ops.core.out_argument import write_result
+from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, METHODS, public
 from numgrad.ops.movement.casts import clone_contiguous, detach
@@ -57,6 +57,7 @@ def _enter(view: Callable[..., Any], name: str) -> None:
         copies = tuple([_copy(part, name) for part in found])
         if out is None:
             return copies
+        check_outs(name, out, len(copies))
         return tuple([write_result(name, *pair) for pair in zip(copies, out, strict=True)])
 
     function.__name__ = function.__qualname__ = name

@@ -12,7 +12,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary
 from numgrad.ops.core.domains import POSITIVE, REAL, apart
 from numgrad.ops.core.elementwise import ElementwisePrimitive
-from numgrad.ops.core.out_argument import write_result
+from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
@@ -168,6 +168,7 @@ def frexp(input: Tensor, out: Any) -> Any:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     found = _FREXP_RESULT(*_FREXP.apply(input))
     if out is not None:
+        check_outs("frexp", out, 2)
         for name, result, target in zip(found._fields, found, out, strict=True):
             if target._array.dtype != result._array.dtype:
                 verb = (

@@ -418,3 +418,22 @@ def neighbours_that_read_what_one_before_stores() -> Outputs:
 )
 def neighbours_of_which_the_third_reads_as_the_first() -> Outputs:
     return [g.op("exp", V), g.op("neg", g.given()), g.op("neg", g.part(V, 0, 3))]
+
+
+@STEPS.becomes(
+    "4x4 inner [1] blocked [0]: sum1 input, sum0 input <- input",
+    "4: store add <- reduce reduce",
+    "kept: reduce, reduce",
+)
+def sums_of_rows_and_of_columns() -> Outputs:
+    return [g.op("add", g.reduce("sum", S, 1), g.reduce("sum", S, 0))]
+
+
+@STEPS.becomes(
+    "3x4x5 inner [2]: sum2 input, sum01 reduce <- input reduce",
+    "3x4: store sub <- reduce reduce",
+    "kept: reduce, reduce",
+)
+def sums_of_rows_and_what_they_add_up_to() -> Outputs:
+    s = g.reduce("sum", T, 2)
+    return [g.op("sub", s, g.reduce("sum", s))]

@@ -126,3 +126,15 @@ def test_out_takes_the_result() -> None:
     rows = [ng.empty(3), ng.empty(3)]
     ng.unbind_copy(x, out=rows)
     assert [row.tolist() for row in rows] == x.tolist()
+
+
+@pytest.mark.parametrize("name", ["split_copy", "split_with_sizes_copy", "unbind_copy"])
+@pytest.mark.parametrize("out", [ng.empty(0), 5])
+def test_out_of_several_copies_is_a_tuple(name: str, out: Any) -> None:
+    arguments = {"split_copy": (1,), "split_with_sizes_copy": ([1, 1],)}.get(name, ())
+    kind = "Tensor" if isinstance(out, ng.Tensor) else "int"
+    words = rf"^{name}\(\): argument 'out' must be tuple of Tensors, not {kind}$"
+    with pytest.raises(TypeError, match=words):
+        COPIES[name](ng.ones(2, 3), *arguments, out=out)
+    with pytest.raises(TypeError, match="^expected tuple of 2 elements but got 1$"):
+        COPIES[name](ng.ones(2, 3), *arguments, out=(ng.empty(0),))
