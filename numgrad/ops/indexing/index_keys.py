@@ -34,6 +34,7 @@ __all__ = [
     "check_indices",
     "held_in",
     "mask_in",
+    "refuse_byte_mask",
     "select_first",
     "to_indices",
 ]
@@ -49,6 +50,11 @@ _KINDS = (
 _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors"
 _BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
+_LIST = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+    "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+    "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result"
 )
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
@@ -117,7 +123,20 @@ def _mask_of_bytes(array: Any) -> Any:
     kind: Any = type(array)
     if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
         return (wrap(array) != 0)._array
-    return array != 0
+    return np.asarray(array != 0)
+
+
+def refuse_byte_mask(items: Sequence[Any]) -> None:
+    """Raise if the only tensor of a key is a mask of bytes, at which one value is to be filled in.
+
+    Fillings take masks of bools alone; several values are put at the places of either.
+    """
+    arrays = [item._array if isinstance(item, Tensor) else item for item in items]
+    arrays = [each for each in arrays if isinstance(each, (np.ndarray, Traced))]
+    if len(arrays) == 1 and arrays[0].dtype == np.uint8:
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+        )
 
 
 def _read_sequence(items: Any) -> Array:
@@ -182,6 +201,8 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence
         In PyTorch's words, for what is no index or leads outside.
     """
     written = _as_tuple(key)
+    if isinstance(written, list):
+        warn(_LIST)
     items = [_read(item) for item in written]
     ndim = input._array.ndim
     specified = sum(map(_dims_of, items))
