@@ -122,11 +122,11 @@ def test_views_without_elements_stay_in_their_own_memory() -> None:
     memories = [numgrad.arange(float(size)) for size in (3, 4, 5, 6)]
     for first, second in itertools.permutations(range(4), 2):
         t = memories[first].detach().clone()
-        for given in (memories[second].data, t.data[1:], t.data[:0]):
+        for memory in (memories[second].data, t.data[1:], t.data[:0]):
             size = t.untyped_storage().nbytes()
             for view in (t[:0], t[1:1], t[2:2]):
                 before = t.data
-                t.data = given
+                t.data = memory
                 assert view.untyped_storage().nbytes() == size
                 assert view.detach().untyped_storage().nbytes() == size
                 t.data = before
