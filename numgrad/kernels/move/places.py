@@ -17,7 +17,7 @@ from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.entries import entry_of
 from numgrad.kernels.move.strides import strided_view
 
-__all__ = ["are_inside", "places_along", "places_at", "take_along", "taker_along"]
+__all__ = ["are_inside", "places_along", "places_at", "take_along", "take_flat", "taker_along"]
 
 Array = np.ndarray[Any, Any]
 _POSITIONS = np.dtype(np.int64)
@@ -112,13 +112,24 @@ def take_along(array: Array, index: Array, dim: int) -> Array:
     steps = tuple([step // size for step in steps])
     reach = sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)]) + 1
     flat = strided_view(array, ((reach,), (1,), 0))
-    return flat.take(_places(index, _walk(index.shape, dim, steps)))
+    return take_flat(flat, _places(index, _walk(index.shape, dim, steps)))
+
+
+def take_flat(flat: Array, places: Array) -> Array:
+    """Return elements of an array of one dim as a new array, one without dims too.
+
+    Examples
+    --------
+    >>> take_flat(np.array([1.0, 2.0]), np.array(1))
+    array(2.)
+    """
+    return flat.take(places) if places.ndim else flat[places, ...]
 
 
 def taker_along(array: Array, index: Array, dim: int) -> Callable[[Array, Array], Array]:
     """Return what does `take_along` for C-contiguous arrays and indices of such shapes."""
     walk = _walk_in_rows(index.shape, dim, array.shape)
-    return lambda array, index: array.ravel().take(_places(index, walk))
+    return lambda array, index: take_flat(array.ravel(), _places(index, walk))
 
 
 def places_along(index: Array, dim: int, shape: tuple[int, ...]) -> Array:

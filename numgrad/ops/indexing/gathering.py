@@ -11,7 +11,7 @@ import numpy as np
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import put_indexed, reduce_indexed, spread_indexed
-from numgrad.kernels.move.places import are_inside, places_along, take_along, taker_along
+from numgrad.kernels.move.places import are_inside, places_along, take_along, take_flat, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
@@ -208,9 +208,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
 _TAKE: Primitive = Primitive(
     "take",
     "TakeBackward0",
-    lambda array, index: (
-        array.reshape(-1).take(index) if index.ndim else array.reshape(-1)[index, ...]
-    ),
+    lambda array, index: take_flat(array.reshape(-1), index),
     ["input"],
     [
         lambda g, input_shape, index, input_lies: like_original(
