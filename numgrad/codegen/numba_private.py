@@ -63,8 +63,10 @@ __all__ = [
     "FunctionCache",
     "FunctionPass",
     "JITCodeLibrary",
+    "Lower",
     "NativeLowering",
     "NopythonTypeInference",
+    "PyCallWrapper",
     "as_dtype",
     "cgutils",
     "compile_result",
@@ -93,14 +95,17 @@ _LIBRARY = "add_ir_module enable_object_caching _finalize_final_module"
 PARTS: dict[str, dict[str, str]] = {
     "pipelines": {
         "numba._dynfunc.make_function": "",
+        "numba.core.callwrapper.PyCallWrapper": "build build_wrapper get_env",
         "numba.core.codegen.JITCodeLibrary": _LIBRARY
+        + " finalize get_pointer_to_function _get_compiled_object"
         + " _finalize_dynamic_globals _optimize_functions _optimize_final_module",
         "numba.core.compiler.CompilerBase": "define_pipelines",
         "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.register_pass": "",
-        "numba.core.cpu.CPUContext": "create_cpython_wrapper",
-        "numba.core.typed_passes.NativeLowering": "run_pass",
+        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
+        "numba.core.lowering.Lower": "incref decref",
+        "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NopythonTypeInference": "",
     },
     "cache": {
@@ -145,8 +150,10 @@ CompilerBase: Any = _pipelines.get("CompilerBase", object)
 DefaultPassBuilder: Any = _pipelines.get("DefaultPassBuilder")
 FunctionPass: Any = _pipelines.get("FunctionPass", object)
 register_pass: Any = _pipelines.get("register_pass", lambda **_: lambda cls: cls)
+Lower: Any = _pipelines.get("Lower", object)
 NativeLowering: Any = _pipelines.get("NativeLowering", object)
 NopythonTypeInference: Any = _pipelines.get("NopythonTypeInference")
+PyCallWrapper: Any = _pipelines.get("PyCallWrapper", object)
 
 CompileResultCacheImpl: Any = _cache.get("CompileResultCacheImpl", object)
 FunctionCache: Any = _cache.get("FunctionCache", object)

@@ -125,14 +125,8 @@ class AccumulateGrad(Node):
         """Return the shape and the dtype of the leaf."""
         return self.variable._array.shape, self.variable._array.dtype
 
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Add the gradient; there is nothing below a leaf to hand one to."""
-        if gradients[0] is not None:
-            self.accumulate_array(gradients[0], owned=False)
-        return (), ()
-
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """Add the gradient; there is nothing below a leaf to hand one to."""
+        """Add the gradient, of who calls the node; the engine itself feeds leaves otherwise."""
         if gradients[0] is not None:
             self.accumulate_tensor(gradients[0])
         return ()

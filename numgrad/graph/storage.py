@@ -139,7 +139,5 @@ def offset_of(tensor: Tensor) -> int:
     array, holder = tensor._array, holder_of(tensor)
     if holder is array:
         return 0
-    low, high = extent(layout_of(holder))
-    start = address_of(array) - address_of(holder) - low * holder.itemsize
-    inside = 0 <= start <= (high - low) * holder.itemsize
-    return start // array.itemsize if inside else 0  # else it was given memory of its own
+    low, _ = extent(layout_of(holder))
+    return (address_of(array) - address_of(holder)) // array.itemsize - low

@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import numgrad as ng
+from numgrad.graph.accumulate import copy_as_it_lies, private_tensor
+from numgrad.graph.tensor import wrap
 
 # Statements, and after the arrow what is to be seen.
 LINES = r"""
@@ -135,3 +138,42 @@ def test_what_lies_in_grad_is_added_to_where_it_lies_or_refused(torch: Any) -> N
             assert found[0] == found[1], name
         else:  # which PyTorch adds to all the same
             assert "single memory location" in found[0][0] and set(found[0][1][0]) == {1}
+
+
+def test_copies_of_gradients_lie_as_these_do() -> None:
+    """What one element shows stays one, gaps stay gaps, and no memory is shared."""
+    whole = np.arange(120.0).reshape(2, 3, 4, 5)
+    arrays = [
+        whole,
+        whole.transpose(2, 0, 3, 1),
+        whole[:, ::2, 1:3],
+        whole[1:, :, 1, ::3].T,
+        np.broadcast_to(whole[0, 0], (2, 3, 4, 5)),
+        np.broadcast_to(whole[:, :1, :, :1], (2, 3, 4, 5)).transpose(3, 1, 0, 2),
+        np.broadcast_to(whole[:1, :1, :1, :1], (1, 3, 1, 5)),
+        np.broadcast_to(np.float64(7.0), (2, 3)),
+        np.broadcast_to(whole[0, 0, :, 2:3], (4, 1)),
+    ]
+    for array in arrays:
+        for copy in (copy_as_it_lies(array), private_tensor(wrap(array))._array):
+            np.testing.assert_array_equal(copy, array)
+            assert not np.may_share_memory(copy, array)
+            pairs = zip(copy.strides, array.strides, array.shape, strict=True)
+            steps = [(own, step) for own, step, length in pairs if length > 1]
+            assert [own == 0 for own, _ in steps] == [step == 0 for _, step in steps]
+            if all(step for _, step in steps):
+                assert all(own == step for own, step in steps)
+
+
+def test_a_gradient_captured_in_a_trace_lies_as_it_does_outside() -> None:
+    x = ng.arange(6.0).reshape(3, 2).t().requires_grad_()
+    calls = [
+        lambda x: ng.autograd.grad((x * 2).sum(), x)[0],
+        lambda x: ng.autograd.grad(x.sum(), x)[0],
+        lambda x: ng.autograd.grad((x.t() * 2).sum(), x)[0],
+        lambda x: ng.func.grad(lambda t: (t * t).sum())(x),
+    ]
+    for call in calls:
+        for given in (x, x.contiguous().detach().requires_grad_()):
+            plain, compiled = call(given), ng.jit(call)(given)
+            assert plain.tolist() == compiled.tolist() and plain.stride() == compiled.stride()

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from numgrad.graph import nested_backward
+from numgrad.graph.modes import modes
+from numgrad.graph.nested_backward import elsewhere
 
 
 class Calling(ng.autograd.Function):
@@ -229,3 +232,32 @@ def test_inner_passes_do_what_they_do_in_pytorch(lib: Any, place: str) -> None:
 
     places[place](x * 2, inner).sum().backward()
     assert x.grad.tolist() == [7, 7]
+
+
+def test_an_interruption_goes_to_the_innermost_thread_that_works(monkeypatch: Any) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(nested_backward, "raise_in", lambda *given: sent.append(given))
+    workers: list[Any] = []
+
+    def inside(depth: int) -> int:
+        workers.append(modes.worker)
+        assert modes.worker.active and not modes.worker.done and modes.depth == 0
+        if depth:
+            return 1 + elsewhere(inside, depth - 1)
+        for worker in workers:  # the first waits for the second, which waits for the third
+            worker._interrupt(KeyboardInterrupt)
+        return 0
+
+    assert elsewhere(inside, 2) == 2 and modes.worker is None
+    assert sent == [(workers[2].thread.ident, KeyboardInterrupt)] * 3
+    assert len({worker.thread.ident for worker in workers} | {threading.get_ident()}) == 4
+    for worker in workers:  # those that have ended are left alone
+        assert worker.inner is None and worker.done and not worker.active
+        worker._interrupt(KeyboardInterrupt)
+    assert len(sent) == 3
+
+    def fail() -> None:
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        elsewhere(fail)

@@ -118,6 +118,24 @@ def test_table_and_values_are_pytorchs(torch, line):
         assert same(mine, reference), (attribute, mine, reference)
 
 
+@pytest.mark.filterwarnings("ignore:.* is deprecated in favor of")
+@pytest.mark.filterwarnings("ignore:.* is in beta")
+def test_what_nodes_say_of_their_calls_is_pytorchs(torch):
+    """Shapes, dims and flags: of every line, which costs nothing where no tensor is compared."""
+    for line, (name, saved) in NODES.items():
+        theirs, ours = node_of(torch, line), node_of(ng, line)
+        for attribute in sorted(set(saved.split()) & saved_by(ours)):
+            mine = getattr(ours, f"_saved_{attribute}")
+            if (name, attribute) not in OTHER_VALUES and not holds_tensors(mine):
+                assert same(mine, getattr(theirs, f"_saved_{attribute}")), (line, attribute)
+
+
+def holds_tensors(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(holds_tensors, value))
+    return isinstance(value, ng.Tensor)
+
+
 def same(mine: Any, reference: Any) -> bool:
     if isinstance(reference, (tuple, list)):
         return len(mine) == len(reference) and all(map(same, mine, reference))

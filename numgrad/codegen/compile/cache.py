@@ -32,6 +32,8 @@ from numgrad.codegen.compile.cache_files import (
     write_entry,
 )
 from numgrad.codegen.compile.cache_key import Indescribable, describe, environment
+from numgrad.codegen.compile.pipelines import wrappers
+from numgrad.codegen.compile.wrappers import PREFIX, symbols_of
 from numgrad.codegen.numba_private import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -126,8 +128,12 @@ class KernelCache(FunctionCache):
         payload = None if place is None else read_entry(*place)
         if payload is not None:
             try:
-                symbols, defined, reduced = pickle.loads(payload)
+                symbols, defined, entries, reduced = pickle.loads(payload)
                 _provide(symbols, target_context)
+                for name, entry in entries.items():
+                    if name not in wrappers.entries:
+                        library = _loaded(target_context, [name], name, entry.code, b"")
+                        wrappers.keep(name, entry, library)
                 result = _rebuild(target_context, defined, *reduced)
             except Exception as error:  # whatever a pickle of another world raises: compile
                 warn(f"{self!r} could not be loaded ({error!r})")
@@ -142,8 +148,11 @@ class KernelCache(FunctionCache):
         place = self._place(sig, data.codegen)
         if place is None or not self._impl.check_cachable(data):
             return
-        symbols, reduced = _symbols(data.library), self._impl.reduce(data)
-        write_entry(*place, dumps((*symbols, reduced)))
+        needed, defined = symbols_of(data.library)
+        entries = {name: wrappers.entries[name] for name in needed if name.startswith(PREFIX)}
+        of_entries = (name for entry in entries.values() for name in entry.symbols)
+        symbols = sorted({*needed, *of_entries} - entries.keys())
+        write_entry(*place, dumps((symbols, defined, entries, self._impl.reduce(data))))
 
     def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
         """Return the file and the key of these argument types; None if they can't be cached."""
@@ -211,10 +220,8 @@ def _rebuild(
     """Make a compiled function of what `_Serialiser` reduced it to."""
     for reload in reload_init:
         reload()
-    codegen = target_context.codegen()
     name, _, code = library_data
-    library = _LoadedLibrary(codegen, name, *code)
-    codegen._engine._defined_symbols.update(defined)
+    library = _loaded(target_context, defined, name, *code)
     result: Any = compile_result(
         target_context=target_context,
         typing_context=target_context.typing_context,
@@ -233,28 +240,20 @@ def _rebuild(
         referenced_envs=referenced,
     )
     for one in referenced:
-        codegen.set_env(one.env_name, one)
+        library.codegen.set_env(one.env_name, one)
     return result
 
 
+def _loaded(
+    target_context: Any, defined: list[str], name: str, code: bytes, bitcode: bytes
+) -> _LoadedLibrary:
+    """Return a library of machine code that defines some symbols."""
+    library = _LoadedLibrary(target_context.codegen(), name, code, bitcode)
+    library.codegen._engine._defined_symbols.update(defined)
+    return library
+
+
 # --- machine code needs symbols ------------------------------------------------------------------
-
-
-def _symbols(library: Any) -> tuple[list[str], list[str]]:
-    """Name what a compiled library expects to find in the process, and what it defines."""
-    module = library._final_module
-    needed = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if value.is_declaration and not value.name.startswith("llvm.")
-    ]
-    module = library._get_module_for_linking()
-    defined = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if not value.is_declaration
-    ]
-    return sorted(needed), sorted(defined)
 
 
 _provided: set[str] = set()  # symbols that exist: each look-up costs some microseconds

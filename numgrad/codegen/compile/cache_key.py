@@ -121,7 +121,13 @@ def environment(codegen: Any) -> bytes | None:
         return None
     options = tuple([(option, getattr(config, option, None)) for option in CODEGEN_OPTIONS])
     options += (("straight-line code", VECTORISES_STRAIGHT_CODE),)
-    return _digest(described, codegen.magic_tuple(), options)
+    return _digest(described, _processor(codegen), options)
+
+
+@functools.lru_cache(maxsize=4)
+def _processor(codegen: Any) -> tuple[str, ...]:
+    """Return what Numba knows of the processor; it takes asking LLVM a millisecond."""
+    return tuple(codegen.magic_tuple())
 
 
 @functools.lru_cache(maxsize=4)

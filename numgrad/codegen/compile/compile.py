@@ -19,7 +19,13 @@ from typing import Any
 from numgrad.codegen.compile.cache import KernelCache
 from numgrad.codegen.compile.cache_files import cache_dir, write_file
 from numgrad.codegen.compile.dispatchers import KernelDispatcher, remember_signature, whole
-from numgrad.codegen.compile.pipelines import LEAN, THOROUGH, pipeline
+from numgrad.codegen.compile.pipelines import (
+    LEAN,
+    THOROUGH,
+    THOROUGH_TRANSLATED,
+    TRANSLATED,
+    pipeline,
+)
 from numgrad.codegen.compile.translated import Translation, translated, translation_of
 from numgrad.codegen.loops import Function
 from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES, LLVM_LOCK, global_compiler_lock
@@ -188,9 +194,11 @@ def _execute(
         if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
             # Numba names machine code after it: equal names must mean equal code.
             defined.__qualname__ += f"_{digest}"
+    lean, thorough = LEAN, THOROUGH
     if functions is not None:
         function = _calling(translation_of(digest, functions, namespace), digest, filename)
-    return kernel(function, THOROUGH, inlined=True) if for_loops else kernel(function)
+        lean, thorough = TRANSLATED, THOROUGH_TRANSLATED
+    return kernel(function, thorough, inlined=True) if for_loops else kernel(function, lean)
 
 
 def _calling(translation: Translation, digest: str, filename: str) -> FunctionType:

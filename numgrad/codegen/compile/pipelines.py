@@ -9,8 +9,8 @@ Functions that only ever become a part of others need nothing of this, no entry 
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
 
-The entry of a kernel for Python is built once for arguments of the same types, and has other names
-written into it for other kernels (`numgrad.codegen.compile.wrappers`).
+The entry for Python is compiled once for all kernels that take arguments of the same types
+(`numgrad.codegen.compile.wrappers`).
 
 Straight-line code that does the same to neighbouring elements becomes vector instructions (LLVM's
 SLP vectoriser, which compilers of C run by default and Numba does not): a Kalman filter of four
@@ -31,22 +31,54 @@ from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config
 
 from numgrad.codegen.compile.wrappers import Wrappers
-from numgrad.codegen.llvm.width import interleave
+from numgrad.codegen.llvm.width import advise
 from numgrad.codegen.numba_private import (
     HAS_PIPELINES,
     CompilerBase,
     DefaultPassBuilder,
     FunctionPass,
     JITCodeLibrary,
+    Lower,
     NativeLowering,
     NopythonTypeInference,
     make_function,
     register_pass,
 )
 
-__all__ = ["AS_WRITTEN", "LEAN", "PART", "THOROUGH", "VECTORISES_STRAIGHT_CODE", "pipeline"]
+__all__ = [
+    "AS_WRITTEN",
+    "LEAN",
+    "PART",
+    "THOROUGH",
+    "THOROUGH_TRANSLATED",
+    "TRANSLATED",
+    "VECTORISES_STRAIGHT_CODE",
+    "pipeline",
+    "wrappers",
+]
 
 _options: Any = config
+
+# Steps of Numba's that find nothing in a function of one call.
+_NOTHING_TO_DO = frozenset(
+    {
+        "DeadBranchPrune",
+        "FindLiterallyCalls",
+        "GenericRewrites",
+        "InlineClosureLikes",
+        "InlineInlinables",
+        "InlineOverloads",
+        "LiteralPropagationSubPipelinePass",
+        "LiteralUnroll",
+        "MakeFunctionToJitFunction",
+        "NopythonRewrites",
+        "PreLowerStripPhis",
+        "ReconstructSSA",
+        "RewriteDynamicRaises",
+        "RewriteSemanticConstants",
+        "WithLifting",
+    }
+)
 
 #: Whether straight-line code becomes vector instructions.
 VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
@@ -68,7 +100,7 @@ class _LeanLibrary(_ThoroughLibrary):
     """Optimises once what was linked."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        interleave(ir_module)
+        advise(ir_module)
         super().add_ir_module(ir_module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -153,33 +185,59 @@ class _LowerPart(NativeLowering):
         return True
 
 
-_wrappers = Wrappers()
+#: The entries of this process.
+wrappers = Wrappers(_LeanLibrary)
+
+
+class _Handing(Lower):
+    """Writes down a function that hands its arguments on, and returns what comes back.
+
+    Whoever calls it has the arguments until it returns, so it counts no references to them. What
+    counts them is a part of the machine code, even where LLVM finds that they cancel.
+    """
+
+    def incref(self, typ: Any, val: Any) -> None:
+        pass
+
+    def decref(self, typ: Any, val: Any) -> None:
+        pass
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerKernel(NativeLowering):
-    """Builds the entry for Python once for arguments of the same types."""
+    """Compiles the entry for Python once for arguments of the same types."""
 
     _name = "numgrad_lower_kernel"
 
     def run_pass(self, state: Any) -> bool:  # under the lock of Numba's compiler
         context = state.targetctx
-        context.create_cpython_wrapper = partial(_wrappers.create, context)
+        context.create_cpython_wrapper = partial(wrappers.create, context)
         try:
             return bool(NativeLowering.run_pass(self, state))
         finally:
             del context.create_cpython_wrapper
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerTranslated(_LowerKernel):
+    """Counts no references in a function that calls a translated one, and nothing else."""
+
+    _name = "numgrad_lower_translated"
+    lowering_class = _Handing
+
+
 class _LeanCompiler(CompilerBase):
     use: type[_UseLibrary] = _UseLeanLibrary
     lower: type[FunctionPass] = _LowerKernel
+    needless: frozenset[str] = frozenset()
 
     def define_pipelines(self) -> list[Any]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         steps.add_pass_after(self.use, NopythonTypeInference)
         steps.passes = [
-            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
+            (self.lower if step is NativeLowering else step, says)
+            for step, says in steps.passes
+            if step.__name__ not in self.needless
         ]
         steps.finalize()
         return [steps]
@@ -190,6 +248,15 @@ class _AsWrittenCompiler(_LeanCompiler):
 
 
 class _ThoroughCompiler(_LeanCompiler):
+    use = _UseThoroughLibrary
+
+
+class _TranslatedCompiler(_LeanCompiler):
+    lower = _LowerTranslated
+    needless = _NOTHING_TO_DO
+
+
+class _ThoroughTranslatedCompiler(_TranslatedCompiler):
     use = _UseThoroughLibrary
 
 
@@ -205,6 +272,8 @@ AS_WRITTEN = "as written"
 #: The same with the optimisation of functions by themselves. Straight-line code with short arrays
 #: on the stack takes half as long after it: LLVM knows what is in them before it decides on loops.
 THOROUGH = "thorough"
+#: LEAN and THOROUGH for functions that are one call of a translated one.
+TRANSLATED, THOROUGH_TRANSLATED = "translated", "thorough, translated"
 #: For functions that are built into others and that Python does not call.
 PART = "part"
 
@@ -212,6 +281,8 @@ _COMPILERS: dict[str, Any] = {
     LEAN: _LeanCompiler,
     AS_WRITTEN: _AsWrittenCompiler,
     THOROUGH: _ThoroughCompiler,
+    TRANSLATED: _TranslatedCompiler,
+    THOROUGH_TRANSLATED: _ThoroughTranslatedCompiler,
     PART: _PartCompiler,
 }
 

@@ -1,80 +1,83 @@
-"""Entries of kernels for Python, built once for all kernels that take arguments of the same types.
+"""Entries of kernels for Python, compiled once for all kernels of the same types.
 
 An entry (Numba's "cpython wrapper") takes arguments out of Python's objects, calls the kernel, and
-makes an object of what that returns. It depends on the types alone, but for the names in it: those
-of the kernel and of its environment. To build it takes a tenth of the time that a kernel takes to
-compile, so its text is kept, and other names are written into it.
+makes an object of what that returns. It depends on the types alone, but Numba builds one for each
+function, which is a quarter of what LLVM does for a kernel. Here it has the kernel as one more
+argument, and what a kernel has for itself is a function that hands its own address over.
+
+Machine code that is kept on disk has the entries beside it that it calls (`numgrad.codegen.compile.
+cache`): a process that loads it may not have them yet.
 """
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from typing import Any, NamedTuple
+import hashlib
+from types import SimpleNamespace
+from typing import Any, NamedTuple, NoReturn
 
-from llvmlite import ir  # type: ignore[import-untyped]
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+from llvmlite import ir
+from numba import types
 
-__all__ = ["Wrappers"]
+from numgrad.codegen.numba_private import PyCallWrapper
 
-# Names that LLVM's text has as they are, wherever they stand.
-_PLAIN = re.compile(r"[A-Za-z0-9_.$]+").fullmatch
-_KEPT = 256
+__all__ = ["PREFIX", "Entry", "Wrappers", "symbols_of"]
 
-
-class _Names(NamedTuple):
-    """What tells two entries for arguments of the same types apart."""
-
-    environment: str
-    kernel: str  # less what stands before it where an entry is named after it
-    function: str
-
-    @classmethod
-    def of(cls, described: Any) -> _Names | None:
-        """Return the names in a description of a function; None where they can't be replaced."""
-        names = cls(described.env_name, described.mangled_name[3:], described.qualname)
-        return names if all(map(_PLAIN, names)) else None
-
-    def taken_out(self, text: str) -> str:
-        """Return a text with numbers of names in the place of the names."""
-        for name, place in zip(self._written(), _PLACES, strict=True):
-            text = text.replace(name, place)
-        return text
-
-    def put_into(self, text: str) -> str:
-        """Return what `taken_out` was given, if these were its names."""
-        for name, place in zip(self._written(), _PLACES, strict=True):
-            text = text.replace(place, name)
-        return text
-
-    def _written(self) -> tuple[str, ...]:
-        """Return the names as they stand in a text.
-
-        The function's own name may be that of an instruction or part of a type: it is told by the
-        constant that it is, which is named after it.
-        """
-        constant, value = f'.const.{self.function}"', f'c"{self.function}\\00"'
-        return self.environment, self.kernel, constant, value
+#: What names of entries begin with, as machine code refers to them.
+PREFIX = "numgrad.entry."
 
 
-_PLACES = "\x000", "\x001", "\x002", "\x003"  # no text of LLVM's has that character
+class _NeedsEnvironment(Exception):
+    """An entry needs what a kernel of its own has: constants that objects are made with."""
 
 
-class _Written(ir.Module):
-    """A module whose text is known."""
+class _NoEnvironment:
+    """In the place of Numba's manager of a function's environment, of which entries have none."""
 
-    def __init__(self, name: str, text: str) -> None:
-        super().__init__(name)
-        self._text = text
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _NeedsEnvironment
 
-    def __repr__(self) -> str:
-        return self._text
+
+class _Wrapper(PyCallWrapper):
+    """Builds the entry of any kernel of some types."""
+
+    func: Any  #: the entry's name, then what it calls
+
+    def build(self) -> None:
+        pointer = self.context.get_argument_type(types.pyobject)
+        called = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
+        kind = ir.FunctionType(pointer, [pointer] * 3 + [called.as_pointer()])
+        entry: Any = ir.Function(self.module, kind, name=self.func)
+        builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        closure, arguments, keywords, self.func = entry.args
+        api = self.context.get_python_api(builder)
+        self.build_wrapper(api, builder, closure, arguments, keywords)
+
+    def get_env(self, api: Any, builder: Any) -> _NoEnvironment:
+        return _NoEnvironment()
+
+
+class Entry(NamedTuple):
+    """What is kept on disk of an entry."""
+
+    symbols: list[str]  #: that its machine code expects to find in the process
+    code: bytes
 
 
 class Wrappers:
-    """The texts of entries, by what they depend on; used under the lock of Numba's compiler."""
+    """The entries of this process, by name; used under the lock of Numba's compiler.
 
-    def __init__(self) -> None:
-        self._texts: dict[Any, str] = {}
+    Parameters
+    ----------
+    library : type
+        Of Numba's libraries, what entries are compiled with.
+    """
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._names: dict[Any, str | None] = {}
+        self.entries: dict[str, Entry] = {}
+        self._libraries: list[Any] = []  # which keep the machine code
 
     def create(
         self,
@@ -86,37 +89,70 @@ class Wrappers:
         release_gil: bool = False,
     ) -> None:
         """Add the entry of a function to its library, as Numba's `create_cpython_wrapper` does."""
-        build = partial(type(context).create_cpython_wrapper, context)
-        names = _Names.of(fndesc)
-        if names is None:
-            build(library, fndesc, env, call_helper, release_gil=release_gil)
+        key = fndesc.argtypes, fndesc.restype, release_gil
+        if key not in self._names:
+            self._names[key] = self._compiled(context, fndesc, release_gil)
+        name = self._names[key]
+        if name is None:
+            build = type(context).create_cpython_wrapper
+            build(context, library, fndesc, env, call_helper, release_gil=release_gil)
             return
-        # Texts in LLVM say how long they are.
-        key = (fndesc.argtypes, fndesc.restype, release_gil, *map(len, names))
-        text = self._texts.get(key)
-        if text is not None:
-            library.add_ir_module(_Written("wrapper", names.put_into(text)))
-            return
-        listening, constants = _Listening(library), len(env.consts)
-        build(listening, fndesc, env, call_helper, release_gil=release_gil)
-        # What is made an object with the help of a constant has it put into the environment.
-        if listening.text is not None and len(env.consts) == constants:
-            if len(self._texts) >= _KEPT:
-                self._texts.clear()
-            self._texts[key] = names.taken_out(listening.text)
+        module = context.create_module("wrapper")
+        pointer = context.get_argument_type(types.pyobject)
+        called = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+        kernel = ir.Function(module, called, fndesc.llvm_func_name)
+        general = ir.FunctionType(pointer, [pointer] * 3 + [called.as_pointer()])
+        entry = ir.Function(module, general, name)
+        kind = ir.FunctionType(pointer, [pointer] * 3)
+        own = ir.Function(module, kind, fndesc.llvm_cpython_wrapper_name)
+        builder = ir.IRBuilder(own.append_basic_block("entry"))
+        builder.ret(builder.call(entry, [*own.args, kernel], tail=True))
+        library.add_ir_module(module)
+
+    def _compiled(self, context: Any, fndesc: Any, release_gil: bool) -> str | None:
+        """Return the name of an entry for some types; None if a kernel needs one of its own."""
+        described = f"{fndesc.argtypes} {fndesc.restype} {release_gil}"
+        if " at 0x" in described:  # which means something else when the object is gone
+            return None
+        name = PREFIX + hashlib.sha256(described.encode()).hexdigest()[:24]
+        if name in self.entries:  # loaded
+            return name
+        module = context.create_module(name)
+        some = SimpleNamespace(
+            argtypes=fndesc.argtypes, restype=fndesc.restype, qualname="compiled function"
+        )
+        try:
+            _Wrapper(context, module, name, some, None, None, release_gil).build()
+        except _NeedsEnvironment:
+            return None
+        library = self._library(context.codegen(), name)
+        library.enable_object_caching()
+        context.post_lowering(module, library)
+        library.add_ir_module(module)
+        library.finalize()
+        entry = Entry(symbols_of(library)[0], library._get_compiled_object())
+        self.keep(name, entry, library)
+        return name
+
+    def keep(self, name: str, entry: Entry, library: Any) -> None:
+        """Let machine code find an entry."""
+        llvm.add_symbol(name, library.get_pointer_to_function(name))
+        self.entries[name] = entry
+        self._libraries.append(library)
 
 
-class _Listening:
-    """A library that keeps the text of the module that it is given."""
-
-    text: str | None = None
-
-    def __init__(self, library: Any) -> None:
-        self._library = library
-
-    def add_ir_module(self, module: Any) -> None:
-        self.text = str(module)
-        self._library.add_ir_module(_Written(module.name, self.text))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._library, name)
+def symbols_of(library: Any) -> tuple[list[str], list[str]]:
+    """Name what a compiled library expects to find in the process, and what it defines."""
+    module = library._final_module
+    needed = [
+        value.name
+        for value in (*module.functions, *module.global_variables)
+        if value.is_declaration and not value.name.startswith("llvm.")
+    ]
+    module = library._get_module_for_linking()
+    defined = [
+        value.name
+        for value in (*module.functions, *module.global_variables)
+        if not value.is_declaration
+    ]
+    return sorted(needed), sorted(defined)

@@ -1,4 +1,4 @@
-"""Vector width and interleaving: let LLVM use the widest registers, in one function.
+"""What LLVM is asked to do with loops: use the widest registers, interleave, leave the rest short.
 
 For processors with AVX-512, LLVM by default stays with half of a register, because early ones
 lowered their clock for the whole. Loops that compute much with each number run up to twice as fast
@@ -7,6 +7,9 @@ with all of it.
 In such a loop most instructions wait for the one before: a polynomial is a chain. A processor looks
 ahead, but not as far as the next round. With the instructions of several rounds in turns it finds
 work meanwhile, and loops run up to 1.8 times as fast; by itself LLVM does so for short ones only.
+
+Of a vectorised loop a rest is left, of fewer elements than a vector has, which LLVM would write out
+eight times over: that took it as long as the loop, and nothing was faster for it.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from numba.extending import intrinsic
 
 from numgrad.base.tuning import INTERLEAVED_ROUNDS
 
-__all__ = ["interleave", "use_wide_vectors"]
+__all__ = ["advise", "use_wide_vectors"]
 
 _ATTRIBUTE = '"prefer-vector-width"="512"'
+_INTEGER = ir.IntType(32)
 
 
 def _use_wide_vectors(typing_context: Any) -> Any:
@@ -39,28 +43,38 @@ def _use_wide_vectors(typing_context: Any) -> Any:
 use_wide_vectors: Any = intrinsic(_use_wide_vectors)
 
 
-def interleave(module: ir.Module) -> None:
-    """Ask LLVM to compute several rounds in turns, in each loop of functions that use wide vectors.
+def advise(module: ir.Module) -> None:
+    """Tell LLVM what to do with each loop.
+
+    In functions that use wide vectors it computes several rounds in turns. What is left when a loop
+    was vectorised is not unrolled.
 
     Parameters
     ----------
     module : llvmlite.ir.Module
         Changed in place: a jump back is where LLVM looks for wishes that concern a loop.
     """
-    hint = None
+    interleaved = rolled = None
     for function in module.functions:
-        if _ATTRIBUTE not in function.attributes:
-            continue
+        is_wide = _ATTRIBUTE in function.attributes
         positions = {id(block): position for position, block in enumerate(function.blocks)}
         for position, block in enumerate(function.blocks):
             jump = block.terminator
             if not isinstance(jump, ir.Branch) or positions[id(jump.operands[0])] > position:
                 continue
-            if hint is None:
-                count = ir.Constant(ir.IntType(32), INTERLEAVED_ROUNDS)
-                hint = module.add_metadata(["llvm.loop.interleave.count", count])
+            if rolled is None:
+                rest = [
+                    module.add_metadata(["llvm.loop.isvectorized", ir.Constant(_INTEGER, 1)]),
+                    module.add_metadata(["llvm.loop.unroll.disable"]),
+                ]
+                rolled = module.add_metadata(["llvm.loop.vectorize.followup_epilogue", *rest])
+            wishes = [rolled]
+            if is_wide:
+                if interleaved is None:
+                    count = ir.Constant(_INTEGER, INTERLEAVED_ROUNDS)
+                    interleaved = module.add_metadata(["llvm.loop.interleave.count", count])
+                wishes.append(interleaved)
             # The first operand, the node itself, tells loops apart; the number lets llvmlite do so.
-            number = ir.Constant(ir.IntType(32), len(module.metadata))
-            loop = module.add_metadata([hint, number])
-            loop.operands = (loop, hint)
+            loop = module.add_metadata([*wishes, ir.Constant(_INTEGER, len(module.metadata))])
+            loop.operands = (loop, *wishes)
             jump.set_metadata("llvm.loop", loop)

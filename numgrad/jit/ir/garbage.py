@@ -31,4 +31,8 @@ def without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():
+                # All that was made counts as old, which it is: else it is looked through at once.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -9,9 +9,10 @@ from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
+from numgrad.jit.rolling.completion import Unlike
 from numgrad.jit.rolling.rows import stack, step
 from numgrad.jit.rolling.tokens import followed_back, rebased, row_of
-from numgrad.jit.rolling.turns import Carry, Turns, Unlike
+from numgrad.jit.rolling.turns import Carry, Turns
 
 __all__ = ["with_loop"]
 
@@ -25,7 +26,7 @@ def with_loop(turns: Turns) -> Graph:
         If what is needed of them can't be had from a loop.
     """
     trace = turns.trace
-    first, period, count = turns.run
+    first, count = turns.run.first, turns.count
     used = dict(turns.used)
     filled = {window.final: window for window in turns.windows.values()}
     written = {made: used.pop(made) for made in filled if made in used}
@@ -42,31 +43,51 @@ def with_loop(turns: Turns) -> Graph:
         like = turns.body[made]
         turns.carry(Carry(made, 1, (broadcast(constant(0, like.dtype), like.shape),)))
     own, nexts, inits, finals = _carried(turns)
-    parts = {made: k for k, made in enumerate(turns.windows, len(nexts) + len(stacked))}
-    given = [*nexts, *(turns.body[made] for made in stacked), *turns.parts.values()]
+    # What the first turn begins with may be needed beside what the turns make of it.
+    carried = {
+        carry.made: (value, carry.inits[0])
+        for carry, value in turns.carries.items()
+        if carry.back == 1 and carry.made in stacked and carry not in turns.without_zeros
+    }
+    given = [*nexts, *(turns.body[made] for made in stacked)]
+    given += [value for value, _ in carried.values()]
+    parts = {made: k for k, made in enumerate(turns.windows, len(given))}
+    given += turns.parts.values()
     graph, captured = cut_out([*own, *turns.rows.values()], given)
     loop = Loop(graph, len(nexts), len(turns.rows), count, reverse)
     operands = [*inits, *(stack(row, reverse) for row in turns.rows), *captured]
     origin = trace.operations[first].value.origin
     results = results_of(loop, operands, loop.metas(), origin)
+    for k, (made, (_, init)) in enumerate(carried.items(), len(nexts) + len(stacked)):
+        if not reverse:
+            whole = results[len(nexts) + stacked.index(made)]
+            trace.handed_on[whole] = results[k], init
     new: dict[Value, Value] = {}
     for made in written:
         window = filled[made]
-        zeros = trace.operations[first + window.made].value.operands[0]
+        zeros = turns.columns[window.made][0].value.operands[0]
         array = window.filled(results[parts[window.made]], reverse, zeros)
-        new[trace.operations[first + (count - 1) * period + made].value] = array
+        new[turns.completed.value(count - 1, made)] = array
+    fresh = []
+    number = trace.operations[first].value.number
     for value in Graph([], [*results, *new.values()]).values():
-        if value.number > before:  # in the order of the trace they are where the turns were
-            value.number = trace.operations[first].value.number
+        if value.number > before:
+            fresh.append(value)
+        elif turns.completed.place(value) is not None:
+            raise Unlike  # something outside is done with results of turns, and taken by others
+        elif value in trace.place:  # it is taken, and recorded between the turns, maybe
+            number = max(number, value.number)
+    for value in fresh:  # in the order of the trace they are where the turns were
+        value.number = number
     for made, when in used.items():
         for turn in when:
-            value = trace.operations[first + turn * period + made].value
+            value = turns.completed.value(turn, made)
             if made in last:
                 new[value] = results[finals[made]]
             else:
                 whole = results[len(nexts) + stacked.index(made)]
                 new[value] = row_of(whole, count - 1 - turn if reverse else turn)
-    return _rebuilt(turns, new)
+    return _rebuilt(turns, new, number)
 
 
 def _carried(
@@ -111,9 +132,8 @@ def _is_reverse(turns: Turns) -> bool:
     return sum(each < 0 for each in steps) > sum(each > 0 for each in steps)
 
 
-def _rebuilt(turns: Turns, new: dict[Value, Value]) -> Graph:
-    """Return the graph with other values for some."""
-    first, period, count = turns.run
+def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
+    """Return the graph with other values for some, which come after a number."""
     graph = turns.trace.graph
 
     def entered(value: Value) -> Value:
@@ -121,7 +141,7 @@ def _rebuilt(turns: Turns, new: dict[Value, Value]) -> Graph:
         found = new.get(base, base)
         return value if found is base else rebased(path, found)
 
-    for operation in turns.trace.operations[first + period * count :]:
+    for operation in turns.outside():
         value = operation.value
         operands = [entered(operand) for operand in value.operands]
         if any(a is not b for a, b in zip(operands, value.operands, strict=True)):
@@ -133,6 +153,6 @@ def _rebuilt(turns: Turns, new: dict[Value, Value]) -> Graph:
                 value.origin,
                 **value.attributes,
             )
-            fresh.number = value.number
+            fresh.number = max(value.number, number)
             new[value] = fresh
     return Graph(graph.inputs, [entered(output) for output in graph.outputs])

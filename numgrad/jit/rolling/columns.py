@@ -15,7 +15,6 @@ __all__ = [
     "are_zeros",
     "is_same_number",
     "moves_in",
-    "offsets_of",
     "scale_of",
     "where_written",
 ]
@@ -40,7 +39,7 @@ def added_to(value: Value) -> Value:
 
 def where_written(column: Column) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
     """Return where updates write, in elements of the flat array, and with which strides."""
-    offsets = np.array([each.offsets[-1] for each in column], np.int64)
+    offsets = np.array([each.offsets[-1][0] for each in column], np.int64)
     return offsets, column[0].value.attributes["strides"]
 
 
@@ -73,19 +72,9 @@ def _is_zero(value: Value) -> bool:
     return value.operation == "constant" and repr(value.attributes["value"]) in ("0", "0.0", "0j")
 
 
-def offsets_of(operation: Operation, slot: int) -> tuple[int, int]:
-    """Return which offsets are those of an operand; behind them is where an update writes."""
-    counts = [
-        sum(len(step.attributes.get("maps", ())) for step in path) for path in operation.paths
-    ]
-    start = sum(counts[:slot])
-    return start, start + counts[slot] if slot < len(counts) else len(operation.offsets)
-
-
 def moves_in(column: Column, slot: int) -> bool:
     """Whether the views that lead to an operand begin elsewhere in each turn."""
-    start, stop = offsets_of(column[0], slot)
-    return len({each.offsets[start:stop] for each in column}) > 1
+    return len({each.offsets[slot] for each in column}) > 1
 
 
 def is_same_number(values: Sequence[Value]) -> bool:

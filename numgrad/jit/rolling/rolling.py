@@ -4,6 +4,9 @@ A loop written in Python records the same operations in every turn. Where they t
 before computed (or one further back), what is the same in all turns, or the next row of something,
 they become one `Loop`, which is compiled once, however many turns it has. The backward half of a
 gradient repeats itself the other way round; it reads row by row what the forward half stacks.
+
+Turns at either end record fewer operations where they begin with numbers, or where nobody needs
+what they hand on: they are turns of the loop all the same (`numgrad.jit.rolling.ends`).
 """
 
 from __future__ import annotations
@@ -13,16 +16,20 @@ from math import prod
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.lowering.loops import change_bodies
 from numgrad.jit.rolling.building import with_loop
+from numgrad.jit.rolling.completion import Columns, Unlike
+from numgrad.jit.rolling.ends import End, turn_after, turn_before
+from numgrad.jit.rolling.pattern import Pattern
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
 from numgrad.jit.rolling.tokens import Tokens
 from numgrad.jit.rolling.trace import Trace
-from numgrad.jit.rolling.turns import Turns, Unlike
+from numgrad.jit.rolling.turns import Turns
 
 __all__ = ["rolled"]
 
 LARGE = 1 << 14  # elements of an array from which on it matters how often memory is gone through
 TOO_MANY_TO_UNROLL = 2_000  # operations, which take half a minute to compile
 PEELED = 2  # turns at either end that may be unlike the others
+LEFT = 3  # turns that are left
 
 
 def rolled(graph: Graph) -> Graph:
@@ -74,16 +81,29 @@ def _is_better_unrolled(trace: Trace, run: Run) -> bool:
 
 
 def _as_loop(trace: Trace, run: Run) -> Graph | None:
-    """Return the graph with a run of turns as a loop, but for some at its ends if need be."""
+    """Return the graph with a run of turns as a loop, but for some at its ends if need be.
+
+    With what there is of further turns beside it, if that can be.
+    """
     for peeled in range(PEELED + 1):
         for cut in range(PEELED + 1):
             left = run.turns - peeled - cut
-            if left < 2:
+            if left < LEFT:
                 continue
-            turns = Turns(trace, Run(run.first + peeled * run.period, run.period, left))
-            try:
-                turns.find()
-                return with_loop(turns)
-            except Unlike:
-                continue
+            pattern = Pattern(trace, Run(run.first + peeled * run.period, run.period, left))
+            before = None if peeled else turn_before(pattern)
+            after = None if cut else turn_after(pattern)
+            for one, other in _choices(before, after):
+                try:
+                    turns = Turns(Columns(pattern, one, other))
+                    turns.find()
+                    return with_loop(turns)
+                except Unlike:
+                    continue
     return None
+
+
+def _choices(before: End | None, after: End | None) -> list[tuple[End | None, End | None]]:
+    """Return which turns to take along that lack operations: most of them first."""
+    found = [(before, after), (before, None), (None, after), (None, None)]
+    return list({(id(one), id(other)): (one, other) for one, other in found}.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.jit.ir.constructors import join, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
-from numgrad.jit.rolling.tokens import rebased
+from numgrad.jit.rolling.tokens import Path, is_alike, rebased
 
 __all__ = ["Row", "is_even", "stack", "step"]
 
@@ -24,49 +24,87 @@ class Row(NamedTuple):
 def step(row: Row) -> int:
     """Return by how much each turn is further on in what it takes; 0 if it is no such row."""
     found = _strided(row)
-    return 0 if found is None else sum(found[1])
+    return 0 if found is None else sum(found.steps)
 
 
 def is_even(row: Row) -> bool:
     """Whether it is views of one value, each as far behind the one before."""
-    return _strided(row) is not None
+    found = _strided(row)
+    return found is not None and found.stop - found.start == len(row.values)
 
 
-def _strided(row: Row) -> tuple[list[int], list[int]] | None:
-    """Return where a row of views begins, and its steps, one for each map on the way.
+class _Strided(NamedTuple):
+    """The turns that take views of one value at equal distances, and these, one for each map."""
 
-    None if it takes rows of different values, or not at equal distances.
+    start: int
+    stop: int
+    steps: list[int]
+
+
+def _strided(row: Row) -> _Strided | None:
+    """Return which turns take views of one value, all of them but perhaps one at either end.
+
+    None if they take rows of different values, or not at equal distances.
     """
-    if not row.paths or any(value is not row.values[0] for value in row.values):
+    if not row.paths:
+        return None
+    count = len(row.values)
+    middle = row.paths[1]
+    base = row.values[1]
+    start, stop = 0, count
+    for turn in range(count):
+        if row.values[turn] is not base or not _is_like(row.paths[turn], middle):
+            if 0 < turn < count - 1:
+                return None
+            start, stop = (1, stop) if turn == 0 else (start, turn)
+    if stop - start < 2:
         return None
     offsets = np.array(
         [
             [each.offset for step in path for each in step.attributes.get("maps", ())]
-            for path in row.paths
-        ]
-    )
-    steps = offsets[1] - offsets[0]
-    if (np.diff(offsets, axis=0) != steps).any():
+            for path in row.paths[start:stop]
+        ],
+        np.int64,
+    ).reshape(stop - start, -1)
+    steps = offsets[2] - offsets[1] if stop - start > 2 else offsets[1] - offsets[0]
+    uneven = np.flatnonzero((np.diff(offsets, axis=0) != steps).any(1))
+    last = stop - start - 2
+    if not set(uneven.tolist()) <= {0, last}:
         return None
-    return offsets[0].tolist(), steps.tolist()
+    if len(uneven) and uneven[0] == 0:
+        start += 1
+    if last in uneven:
+        stop -= 1
+    return _Strided(start, stop, steps.tolist()) if stop - start > 1 else None
+
+
+def _is_like(path: Path, other: Path) -> bool:
+    return len(path) == len(other) and all(map(is_alike, path, other))
 
 
 def stack(row: Row, reverse: bool) -> Value:
     """Return what is taken in all turns, along a first dim."""
     turns = len(row.values)
     strided = _strided(row)
-    if strided is not None:
-        return _stacked_path(row.paths[0], row.values[0], strided[1], turns, reverse)
+    start, stop = (turns, turns) if strided is None else (strided.start, strided.stop)
     parts = [
         rebased(path, base)
         for path, base in zip(row.paths or [()] * turns, row.values, strict=True)
     ]
-    if reverse:
-        parts.reverse()
-    if all(part.operation == "constant" for part in parts):
+    if strided is None and all(part.operation == "constant" for part in parts):
+        if reverse:
+            parts.reverse()
         numbers = np.array([part.attributes["value"] for part in parts], parts[0].dtype)
         return Value("array", (), numbers.shape, numbers.dtype, array=numbers, made=True)
-    return join([reshape(part, (1, *part.shape)) for part in parts], 0)
+    found = [reshape(part, (1, *part.shape)) for part in (*parts[:start], *parts[stop:])]
+    if strided is not None:
+        whole = _stacked_path(
+            row.paths[start], row.values[start], strided.steps, stop - start, reverse
+        )
+        found.insert(start, whole)
+    if reverse:
+        found.reverse()
+    return join(found, 0)
 
 
 def _stacked_path(

@@ -1,7 +1,8 @@
 """What makes two operations of a trace alike: all but which values they take, and from where on.
 
 Views and numbers are seen as part of the operations that take them: whether one was made for each
-of these or once for all says nothing.
+of these or once for all says nothing. By which views an operand is had says nothing either: what a
+first turn is given need not be made as what later ones hand on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,19 @@ from typing import Any, NamedTuple
 from numgrad.jit.ir.constructors import reshape, view
 from numgrad.jit.ir.graph import Affine, Graph, Value
 
-__all__ = ["Operation", "Tokens", "followed_back", "rebased", "row_of"]
+__all__ = [
+    "Operation",
+    "Tokens",
+    "followed_back",
+    "had_by",
+    "is_alike",
+    "is_same_view",
+    "rebased",
+    "row_number",
+    "row_of",
+    "viewed",
+    "with_operand",
+]
 
 # What leads from an operand to what is computed: views and reshapes, the last one first.
 Path = tuple[Value, ...]
@@ -30,15 +43,18 @@ class Operation(NamedTuple):
         What leads from each operand to what it is a view of.
     bases : list of Value
         Of what each operand is a view.
-    offsets : tuple of int
-        Where these views begin, and the part that is written.
+    ways : list of int
+        By what views each operand is had; equal where they differ at most in where they begin.
+    offsets : tuple of tuple of int
+        Where these views begin, for each operand, and last of all a part that is written.
     """
 
     value: Value
     token: int
     paths: list[Path]
     bases: list[Value]
-    offsets: tuple[int, ...]
+    ways: list[int]
+    offsets: tuple[tuple[int, ...], ...]
 
 
 class Tokens:
@@ -46,8 +62,10 @@ class Tokens:
 
     def __init__(self) -> None:
         self.known: dict[Any, int] = {}
-        self.facts: dict[Value, tuple[Any, tuple[int, ...]]] = {}  # of views
+        self.facts: dict[Value, tuple[int, tuple[int, ...]]] = {}  # of views
         self.operations: dict[Value, Operation] = {}
+        # What loops stack of a carry: what they were handed on, stacked, and what they began with.
+        self.handed_on: dict[Value, tuple[Value, Value]] = {}
 
     def operation(self, value: Value) -> Operation:
         """Return what there is to know of a value that is no view, number or input."""
@@ -57,32 +75,38 @@ class Tokens:
         return found
 
     def _found_out(self, value: Value) -> Operation:
-        paths, bases, parts = [], [], []
-        offsets: list[int] = []
+        paths, bases, ways = [], [], []
+        parts: list[Any] = [value.operation, value.shape, value.dtype, value.origin]
+        offsets: list[tuple[int, ...]] = []
+        known = self.known
         for operand in value.operands:
+            parts += (operand.shape, operand.dtype)
             path, base = followed_back(operand)
             paths.append(path)
             bases.append(base)
+            way = 0
+            starts: tuple[int, ...] = ()
             for step in path:
-                part, found = self._of_view(step)
-                parts.append(part)
-                offsets += found
-            parts += (len(path), base.shape, base.dtype)
+                kind, found = self._of_view(step)
+                way = known.setdefault((way, kind), len(known) + 1)
+                starts += found
+            ways.append(way)
+            offsets.append(starts)
         if value.operation == "update":
-            offsets.append(value.attributes["offset"])
-        told = _attributes(value) if value.attributes else ()
-        key = (value.operation, value.shape, value.dtype, value.origin, told, *parts)
-        token = self.known.setdefault(key, len(self.known))
-        return Operation(value, token, paths, bases, tuple(offsets))
+            offsets.append((value.attributes["offset"],))
+        if value.attributes:
+            parts.append(_attributes(value))
+        token = known.setdefault(tuple(parts), len(known) + 1)
+        return Operation(value, token, paths, bases, ways, tuple(offsets))
 
-    def _of_view(self, value: Value) -> tuple[Any, tuple[int, ...]]:
+    def _of_view(self, value: Value) -> tuple[int, tuple[int, ...]]:
         """Return what a view is but for where it begins, and that."""
         found = self.facts.get(value)
         if found is None:
             maps = value.attributes.get("maps", ())
-            terms = tuple([each.terms for each in maps])
-            offsets = tuple([each.offset for each in maps])
-            found = self.facts[value] = ((value.operation, value.shape, terms), offsets)
+            key = (value.operation, value.operands[0].shape, value.shape, *[m.terms for m in maps])
+            kind = self.known.setdefault(key, len(self.known) + 1)
+            found = self.facts[value] = (kind, tuple([each.offset for each in maps]))
         return found
 
 
@@ -109,10 +133,78 @@ def rebased(path: Sequence[Value], base: Value) -> Value:
     return base
 
 
+def had_by(operation: Operation, slot: int, like: Operation) -> Operation | None:
+    """Return an operation one of whose operands is had by the views of that of another.
+
+    What these are views of may be a view itself then. None if the operand is had by other views.
+    """
+    if operation.ways[slot] == like.ways[slot]:
+        return operation
+    path = like.paths[slot]
+    base = viewed(operation.value.operands[slot], path)
+    if base is None:
+        return None
+    return with_operand(operation, slot, operation.paths[slot][: len(path)], base, like)
+
+
+def viewed(value: Value, path: Path) -> Value | None:
+    """Return of what a value is a view, as a path says but for where it begins; or None."""
+    for step in path:
+        if value.operation not in ("view", "reshape") or not is_alike(value, step):
+            return None
+        value = value.operands[0]
+    return value
+
+
+def is_same_view(one: Value, other: Value) -> bool:
+    """Whether two values are the same elements of one value."""
+    first, second = followed_back(one), followed_back(other)
+    return (
+        first[1] is second[1]
+        and len(first[0]) == len(second[0])
+        and all(
+            is_alike(a, b) and a.attributes.get("maps") == b.attributes.get("maps")
+            for a, b in zip(first[0], second[0], strict=True)
+        )
+    )
+
+
+def with_operand(
+    operation: Operation, slot: int, path: Path, base: Value, like: Operation
+) -> Operation:
+    """Return an operation that takes something else, had by the same views as that of another."""
+    paths, bases, ways = list(operation.paths), list(operation.bases), list(operation.ways)
+    paths[slot], bases[slot], ways[slot] = path, base, like.ways[slot]
+    offsets = list(operation.offsets)
+    offsets[slot] = tuple([m.offset for step in path for m in step.attributes.get("maps", ())])
+    return Operation(operation.value, operation.token, paths, bases, ways, tuple(offsets))
+
+
+def is_alike(one: Value, other: Value) -> bool:
+    """Whether two views differ at most in where they begin."""
+    if one.operation != other.operation or one.shape != other.shape:
+        return False
+    first, second = (each.attributes.get("maps", ()) for each in (one, other))
+    return one.operands[0].shape == other.operands[0].shape and all(
+        a.terms == b.terms for a, b in zip(first, second, strict=True)
+    )
+
+
 def row_of(value: Value, row: int) -> Value:
     """Return one element of the first dim."""
     maps = [Affine(row, ()), *(Affine(0, ((dim, 1),)) for dim in range(len(value.shape) - 1))]
     return view(value, maps, value.shape[1:])
+
+
+def row_number(path: Path) -> int | None:
+    """Return which element of the first dim views are; None if they are something else."""
+    if len(path) != 1 or path[0].operation != "view":
+        return None
+    first, *rest = path[0].attributes["maps"]
+    is_row = not first.terms and rest == [
+        Affine(0, ((dim, 1),)) for dim in range(len(path[0].shape))
+    ]
+    return first.offset if is_row else None
 
 
 def _attributes(value: Value) -> Any:

@@ -66,7 +66,7 @@ def window_of(
     column: Sequence[Operation], made: int, added: int | None, init: Value
 ) -> Window | None:
     """Return the window that an update writes in each turn; None if windows meet."""
-    offsets = [each.offsets[-1] for each in column]
+    offsets = [each.offsets[-1][0] for each in column]
     step = offsets[1] - offsets[0]
     if any(after - before != step for before, after in pairwise(offsets)):
         return None

@@ -331,7 +331,7 @@ class Schedule:
             else ()
         )
         if maker.kind == "reduce":
-            if not inner or maker.reduced != inner or len(maker.axes) != len(nest.domain):
+            if not inner or maker.reduced != inner:
                 return False
             rows = [axis for axis in range(len(nest.domain)) if axis not in inner]
             return at == self.elements.index(value, rows)

@@ -17,6 +17,7 @@ __all__ = [
     "indexed_shape",
     "put_indexed",
     "reduce_indexed",
+    "spread_indexed",
     "take_indexed",
 ]
 
@@ -130,30 +131,49 @@ def reduce_indexed(
     array([1.5, 1. , 2. ])
     """
     result = private_copy(array)
-    first = indices[0]
-    if len(indices) == 1 and first is not None and result.flags.c_contiguous:
-        rest_of_shape = array.shape[1:]
-        shape = first.shape + rest_of_shape
+    _reduce_into(result, indices, values, reduce, include_self)
+    return result
+
+
+def spread_indexed(shape: tuple[int, ...], indices: Indices, values: Array) -> Array:
+    """Return zeros of a shape with `values` added in those places, every time one is named.
+
+    Examples
+    --------
+    >>> spread_indexed((3,), (np.array([2, 0, 2]),), np.array([1.0, 2.0, 3.0]))
+    array([2., 0., 4.])
+    """
+    result = np.zeros(shape, values.dtype)
+    _reduce_into(result, indices, values, "sum", True)
+    return result
+
+
+def _reduce_into(
+    result: Array, indices: Indices, values: Array, reduce: str, include_self: bool
+) -> None:
+    """Do what `reduce_indexed` does in a C-contiguous array itself."""
+    dims, given = _indexed(indices)
+    count = len(dims)
+    if dims[-1] == count - 1:
+        lengths, rest = result.shape[:count], result.shape[count:]
+        places = places_at(lengths, given)
+        shape = places.shape + rest
         whole = values if values.shape == shape else np.broadcast_to(values, shape)
-        rows = result.reshape(array.shape[0], math.prod(rest_of_shape))
-        _reduce_rows(rows, first, whole, reduce, include_self)
-        return result
-    dims, common, at = _split(indices)
-    rest = [dim for dim in range(array.ndim) if dim not in dims]
-    moved = result if dims[-1] == len(dims) - 1 else result.transpose(dims + rest)
-    shape = indexed_shape(array.shape, indices)
+        rows = result.reshape(math.prod(lengths), math.prod(rest))
+        _reduce_rows(rows, places, whole, reduce, include_self)
+        return
+    _, common, at = _split(indices)
+    others = [dim for dim in range(result.ndim) if dim not in dims]
+    moved = result.transpose(dims + others)
+    shape = indexed_shape(result.shape, indices)
     whole = values if values.shape == shape else np.broadcast_to(values, shape)
     front = list(range(at, at + len(common)))
     order = front + [axis for axis in range(whole.ndim) if axis not in front]
-    lengths = [array.shape[dim] for dim in dims]
-    places = places_at(lengths, _indexed(indices)[1])
-    rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
-    count, width = math.prod(lengths), math.prod([array.shape[dim] for dim in rest])
-    table = rows.reshape(count, width)
+    rows = np.ascontiguousarray(moved)
+    table = rows.reshape(math.prod(moved.shape[:count]), math.prod(moved.shape[count:]))
+    places = places_at(moved.shape[:count], given)
     _reduce_rows(table, places, whole.transpose(order), reduce, include_self)
-    if rows is not moved:
-        moved[...] = rows
-    return result
+    moved[...] = rows
 
 
 def _reduce_rows(

@@ -106,10 +106,7 @@ def _compile_rules(
     # of this one, too.
     for number, (place, constant) in enumerate(constants.items()):
         if any(each is not None and np.may_share_memory(each._array, constant) for each in results):
-            kept = constant.copy("K")
-            if kept.strides != constant.strides:
-                return None
-            namespace[f"k{number}"] = kept
+            namespace[f"k{number}"] = constant.copy("K")
             names[place] = f"c_{number}"
             lines.append(f"c_{number} = k{number}.copy('K')")
 

@@ -33,7 +33,9 @@ from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
     held_in,
-    mask_in,
+    leading_mask,
+    only_mask,
+    refuse_byte_mask,
     to_indices,
 )
 from numgrad.ops.indexing.indexing import INDEX, getitem, getitem_of_any, sampled, view_at
@@ -153,8 +155,11 @@ def index_put(
     >>> ng.zeros(3).index_put((ng.tensor([0, 0]),), ng.tensor(1.0), accumulate=True)
     tensor([2., 0., 0.])
     """
+    fills = not accumulate and values._array.size == 1
+    if fills:
+        refuse_byte_mask(indices)
     found = to_indices(indices, input._array.shape)
-    if not accumulate and values._array.size == 1 and _is_one_mask(indices):
+    if fills and _is_one_mask(indices):
         values = _filling(values, input)
     return _put_at(input, values, found, held_in(indices), accumulate)
 
@@ -162,11 +167,7 @@ def index_put(
 def _is_one_mask(indices: Sequence[Any]) -> bool:
     """Return whether positions are those of a mask: then one value is filled in, whatever it is."""
     given = [each for each in indices if each is not None]
-    return (
-        len(given) == 1
-        and isinstance(given[0], Tensor)
-        and given[0]._array.dtype in (np.bool_, np.uint8)
-    )
+    return len(given) == 1 and isinstance(given[0], Tensor) and given[0]._array.dtype.kind == "b"
 
 
 def _filling(value: Tensor, input: Tensor) -> Tensor:
@@ -324,10 +325,13 @@ def _put_remembered(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
 def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     """Do ``input[key] = source``, or return the view that the key is, if it is just that."""
     mask, casts = None, source._array.dtype != input._array.dtype
-    if source._array.size == 1 and (casts or interceptors):
-        mask = mask_in(key, input._array.ndim)
-    if mask is not None and casts and np.ndim(getattr(mask, "_array", mask)):
-        source = _filling(source, input)
+    if source._array.size == 1:
+        refuse_byte_mask([each for each in _parts(key) if np.ndim(getattr(each, "_array", 0))])
+        filled = only_mask(key) if casts else None
+        if filled is not None and np.ndim(getattr(filled, "_array", filled)):
+            source = _filling(source, input)
+        if interceptors:
+            mask = leading_mask(key, input._array.ndim)
     if isinstance(mask, Tensor) and is_traced_array(mask._array):
         _fill_where(input, mask, source)  # the same, whatever the mask holds
         return None
@@ -402,8 +406,11 @@ def _without_leading_ones(source: Tensor) -> Tensor:
 
 
 def _are_slices(key: Any) -> bool:
-    parts = key if type(key) is tuple else (key,)
-    return all(type(part) is slice or part is Ellipsis for part in parts)
+    return all(type(part) is slice or part is Ellipsis for part in _parts(key))
+
+
+def _parts(key: Any) -> tuple[Any, ...]:
+    return key if type(key) is tuple else (key,)
 
 
 def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:

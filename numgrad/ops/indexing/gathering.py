@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.move.indexing import add_indexed, put_indexed, reduce_indexed
-from numgrad.kernels.move.places import are_inside, places_along, take_along, taker_along
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.indexing import reduce_indexed, spread_indexed
+from numgrad.kernels.move.places import are_inside, places_along, put_along, take_along, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
@@ -41,7 +43,11 @@ Array = np.ndarray[Any, Any]
 
 
 def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array] | None:
-    if not index.size or not array.flags.c_contiguous:
+    if not index.size:
+        return None
+    if array.ndim == index.ndim == 1:
+        return lambda array, index: array[index]
+    if not array.flags.c_contiguous:
         return None
     return taker_along(array, index, dim)
 
@@ -49,6 +55,14 @@ def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array
 def with_dims(array: Array) -> Array:
     """Return an array of one dim at least."""
     return array.reshape(array.shape or (1,))
+
+
+def _spread(array: Array, shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Return zeros of a shape with elements added by position in a dim."""
+    if not index.size:
+        return np.zeros(shape, array.dtype)
+    places = places_along(index, dim, shape).ravel()
+    return spread_indexed((prod(shape),), (places,), array.ravel()).reshape(shape)
 
 
 def scatter_into(
@@ -62,15 +76,15 @@ def scatter_into(
     """Return a copy of an array with elements put by position in a dim, or combined there."""
     if not index.size:
         return array.copy()
-    places = places_along(index, dim, array.shape).ravel()
     if source.ndim and source.shape != index.shape:  # what lies behind the index's is not read
         source = source[tuple([slice(length) for length in index.shape or (1,)])]
-    values = source.ravel() if source.ndim else source
-    flat = array.ravel()
     if reduce is None:
-        found = put_indexed(flat, (places,), values)
-    else:
-        found = reduce_indexed(flat, (places,), values, reduce, include_self)
+        put = private_copy(array)
+        put_along(put, source, index, dim)
+        return put
+    values = source.ravel() if source.ndim else source
+    places = places_along(index, dim, array.shape).ravel()
+    found = reduce_indexed(array.ravel(), (places,), values, reduce, include_self)
     return found.reshape(array.shape)
 
 
@@ -97,9 +111,7 @@ GATHER: Primitive = Primitive(
 _GATHER_BACKWARD: Primitive = Primitive(
     "gather_backward",
     "ScatterAddBackward0",
-    lambda array, shape, dim, index: scatter_into(
-        np.zeros(shape, array.dtype), array, dim, index, "sum"
-    ),
+    _spread,
     ["input"],
     [lambda g, dim, index: GATHER.apply(g, dim=dim, index=index)],
     linear=True,
@@ -216,9 +228,7 @@ _TAKE: Primitive = Primitive(
 _TAKE_BACKWARD: Primitive = Primitive(
     "take_backward",
     "PutBackward0",
-    lambda array, shape, index: add_indexed(
-        np.zeros(int(np.prod(shape, dtype=np.int64)), array.dtype), (index,), array
-    ).reshape(shape),
+    lambda array, shape, index: spread_indexed((prod(shape),), (index,), array).reshape(shape),
     ["input"],
     [lambda g, index: _TAKE.apply(g, index=index)],
     linear=True,

@@ -11,7 +11,7 @@ from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.indexing import (
-    add_indexed,
+    spread_indexed,
     take_indexed,
 )
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
@@ -128,7 +128,7 @@ INDEX: Primitive = Primitive(
 _INDEX_ADD: Primitive = Primitive(
     "index_backward",
     "IndexPutImplBackward0",
-    lambda array, shape, indices: add_indexed(np.zeros(shape, array.dtype), indices, array),
+    lambda array, shape, indices: spread_indexed(shape, indices, array),
     ["input"],
     [lambda g, indices: INDEX.apply(g, indices=indices)],
     linear=True,

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
-from numgrad.base.tuning import RECYCLED_BYTES
+from numgrad.base.tuning import NESTED_PARTS, RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
@@ -61,6 +61,11 @@ def _join_quickly(arrays: Sequence[Array], dim: int, dtype: np.dtype[Any], *, ne
         return lambda *arrays: np.concatenate(arrays, dim, make(shape, dtype))
     if not own and make is not empty:
         return lambda *arrays: np.array([array.item() for array in arrays], dtype)
+    if len(arrays) <= NESTED_PARTS and make is not empty:
+        if not dim:
+            return lambda *arrays: np.array(arrays, dtype)
+        if len(own) == 1:
+            return lambda *arrays: np.array(arrays, dtype).transpose().copy()
     whole = (*own[:dim], len(arrays), *own[dim:])
     if dim == len(own):
         return lambda *arrays: np.concatenate(

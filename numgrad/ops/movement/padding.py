@@ -90,7 +90,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any) -> Tensor:
     Raises
     ------
     RuntimeError
-        If there are more than two for each dim or an odd number, or a dim would have no length.
+        If there are more than two for each dim or an odd number, or too much would be taken away.
 
     >>> import numgrad as ng
     >>> ng.constant_pad_nd(ng.tensor([[1, 2], [3, 4]]), (1, 0, 0, 1))
@@ -110,14 +110,8 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any) -> Tensor:
     widths = [(0, 0)] * ndim
     for at in range(len(pad) // 2):
         dim, (before, behind) = ndim - 1 - at, pad[2 * at : 2 * at + 2]
-        if shape[dim] + before + behind < 0:
-            if max(pad) <= 0:
-                raise RuntimeError("narrow(): length must be non-negative.")
-            raise RuntimeError(
-                f"The input size {shape[dim]}, plus negative padding {before} and {behind} "
-                f"resulted in a negative output size, which is invalid. Check dimension {dim} of "
-                "your input."
-            )
+        if shape[dim] + min(before, 0) + min(behind, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
         widths[dim] = (before, behind)
     number = scalar_array(value, input._array.dtype).item()
     result: Tensor = _PAD.apply(input, widths=tuple(widths), value=number)

@@ -250,7 +250,8 @@ def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> T
     >>> ng.argsort(ng.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    result: Tensor = sort(input.detach(), dim, descending, stable=stable).indices
+    how = {} if stable is None else {"stable": stable}
+    result: Tensor = sort(input.detach(), dim=dim, descending=descending, **how).indices
     return result
 
 

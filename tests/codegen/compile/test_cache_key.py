@@ -259,7 +259,8 @@ def test_processor_and_compiler_options_are_in_the_key(monkeypatch: pytest.Monke
     store = double()._cache
 
     def place(*processor: str) -> Any:
-        return store._place("(float64,)", types.SimpleNamespace(magic_tuple=lambda: processor))
+        codegen = type("Codegen", (), {"magic_tuple": lambda self: processor})()
+        return store._place("(float64,)", codegen)
 
     places = [place("triple", "skylake", "+avx2"), place("triple", "skylake", "+avx512f")]
     places.append(place("triple", "haswell", "+avx2"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 from typing import Any
 
 import numba
@@ -217,6 +218,28 @@ def test_arrays_are_freed() -> None:
         if not was_on:
             counts.memsys_disable_stats()
     assert after == before
+
+
+def test_arguments_may_be_returned() -> None:
+    run = compile_functions([Function("both", ["x"], [Return(Tuple((X, X)))])])
+    x = np.arange(3.0)
+    run(x)
+    before = sys.getrefcount(x)
+    for _ in range(3):
+        first, second = run(x)
+    first[1] = 7.0
+    assert second[1] == x[1] == 7.0
+    del first, second
+    assert sys.getrefcount(x) == before
+
+
+@pytest.mark.skipif(not HAS_PIPELINES, reason="this Numba compiles the printed source")
+def test_machine_code_counts_references_to_no_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")  # what comes from there has no LLVM to show
+    stored = Store(X, ZERO, combine("+", Load(X, ZERO), 2.25))
+    run = compile_functions([Function("counting", ["x"], [stored])])
+    run(np.arange(3.0))
+    assert "NRT_" not in run.inspect_llvm(run.signatures[0])
 
 
 @pytest.mark.skipif(not HAS_PIPELINES, reason="this Numba compiles the printed source")

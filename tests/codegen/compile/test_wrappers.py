@@ -1,20 +1,23 @@
-"""Entries of kernels for Python: those that are written with other names are those Numba builds."""
+"""Entries of kernels for Python, which kernels of the same types share: they do as Numba's own."""
 
 from __future__ import annotations
 
+import sys
 from itertools import count
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numgrad.codegen.compile import pipelines
-from numgrad.codegen.compile.compile import compile_source, kernel
-from numgrad.codegen.compile.wrappers import Wrappers, _Listening
-from numgrad.codegen.numba_private import HAS_PIPELINES
+from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.pipelines import wrappers
+from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES
 from tests.cases import examples
+from tests.children import ended_well
 
 pytestmark = pytest.mark.skipif(not HAS_PIPELINES, reason="kernels are compiled as by njit")
 
@@ -40,34 +43,14 @@ RESULTS = {
 _numbers = count()
 
 
-class _Nowhere:
-    def add_ir_module(self, module: Any) -> None:
-        """Take what is only looked at."""
-
-
-class _Compared(Wrappers):
-    """Builds every entry, too, and remembers what was made and what was built."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pairs: list[tuple[str | None, str | None]] = []
-
-    def create(
-        self,
-        context: Any,
-        library: Any,
-        fndesc: Any,
-        env: Any,
-        call_helper: Any,
-        release_gil: bool = False,
-    ) -> None:
-        built, made = _Listening(_Nowhere()), _Listening(library)
-        rest = fndesc, env, call_helper, release_gil
-        type(context).create_cpython_wrapper(context, built, *rest)
-        constants = len(env.consts)
-        super().create(context, made, *rest)
-        if len(env.consts) == constants:  # else they are numbered on
-            self.pairs.append((made.text, built.text))
+def outcome(function: Any, arguments: list[Any]) -> tuple[str, list[int]]:
+    """Return what comes of a call, and of how many references to the arguments it leaves."""
+    try:
+        found = repr(function(*arguments))
+    except ValueError as error:
+        found = repr(error)
+    arrays = [each for each in arguments if isinstance(each, np.ndarray)]
+    return found, list(map(sys.getrefcount, arrays))
 
 
 @settings(max_examples=examples(30))
@@ -75,38 +58,49 @@ class _Compared(Wrappers):
     names=st.lists(st.sampled_from(sorted(ARGUMENTS)), min_size=1, max_size=4),
     result=st.sampled_from(sorted(RESULTS)),
 )
-def test_an_entry_with_other_names_is_the_one_that_numba_builds(names, result):
+def test_a_shared_entry_does_as_the_one_that_numba_builds(names, result):
     parameters = [f"a{position}" for position in range(len(names))]
-    compared = _Compared()
+    arguments = [ARGUMENTS[name] for name in names]
+    line = RESULTS[result].format(parameters[0])
     outcomes = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipelines, "_wrappers", compared)
-        for _ in range(2):
-            line = RESULTS[result].format(parameters[0])
-            source = f"def f({', '.join(parameters)}):\n    {line}  # {next(_numbers)}\n"
-            try:
-                outcomes.append(repr(compile_source("f", source)(*[ARGUMENTS[n] for n in names])))
-            except ValueError as error:
-                outcomes.append(repr(error))
-    assert outcomes[0] == outcomes[1]
-    assert all(made == built for made, built in compared.pairs)
+    for _ in range(2):
+        source = f"def f({', '.join(parameters)}):\n    {line}  # {next(_numbers)}\n"
+        outcomes.append(outcome(compile_source("f", source), arguments))
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    expected = outcome(numba.njit(namespace["f"]), arguments)
+    assert outcomes == [expected, expected]
 
 
-@pytest.mark.parametrize("names", ["bc", ("add", "sub", "mul"), ("i", "x")])
-def test_functions_may_be_named_as_what_stands_in_entries(names, monkeypatch):
-    monkeypatch.setattr(pipelines, "_wrappers", Wrappers())
-    for number, name in enumerate(names):
-        namespace: dict[str, Any] = {}
-        exec(f"def {name}(a, k):\n    return a[k] + {next(_numbers) + 1000}", namespace)
-        expected = namespace[name](np.arange(4.0), number)
-        assert kernel(namespace[name])(np.arange(4.0), number) == expected
-
-
-def test_entries_for_the_same_types_are_built_once(monkeypatch):
-    wrappers = Wrappers()
-    monkeypatch.setattr(pipelines, "_wrappers", wrappers)
+def test_entries_for_the_same_types_are_compiled_once():
+    entries = []
     for _ in range(3):
-        compile_source("f", f"def f(a, b):\n    a[0] = b  # {next(_numbers)}\n")(np.ones(3), 2.0)
-    assert len(wrappers._texts) == 1
-    with pytest.raises(TypeError, match="2"):
-        compile_source("f", f"def f(a, b):\n    a[0] = b  # {next(_numbers)}\n")(np.ones(3))
+        source = f"def f(a, b, c):\n    a[0] = b + c.real  # {next(_numbers)}\n"
+        compile_source("f", source)(np.ones(3, "int8"), 2.0, 1j)
+        entries.append(set(wrappers.entries))
+    assert entries[0] == entries[1] == entries[2]
+    with pytest.raises(TypeError, match="3"):
+        compile_source("f", f"def f(a, b, c):\n    a[0] = b  # {next(_numbers)}\n")(np.ones(3))
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from numgrad.codegen.compile.cache import counts
+from numgrad.codegen.compile.compile import compile_source
+for number in sys.argv[1]:
+    f = compile_source("f", f"def f(a, b):\\n    a[0] = b + {number}\\n")
+    a = np.ones(3)
+    f(a, 2.0)
+    print(a[0], end=" ")
+print(*counts())
+"""
+
+
+@pytest.mark.skipif(not HAS_CACHE, reason="nothing is kept on disk")
+def test_kernels_on_disk_have_their_entry_with_them(tmp_path: Path):
+    cache = {"NUMGRAD_CACHE_DIR": str(tmp_path / "cache")}
+    assert ended_well(PROGRAM, "1", **cache) == "3.0 0 1\n"
+    assert ended_well(PROGRAM, "12", **cache) == "3.0 4.0 1 1\n"
+    assert ended_well(PROGRAM, "2", **cache) == "4.0 1 0\n"
+    assert ended_well(PROGRAM, "21", **cache) == "4.0 3.0 2 0\n"

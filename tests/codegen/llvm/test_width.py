@@ -10,7 +10,7 @@ from llvmlite import binding, ir
 from numba import njit
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.llvm.width import interleave, use_wide_vectors
+from numgrad.codegen.llvm.width import advise, use_wide_vectors
 
 
 @njit
@@ -70,16 +70,37 @@ def nested_loops(name: str, module: ir.Module) -> ir.Function:
     return function
 
 
-def test_each_loop_of_a_function_that_asks_gets_a_wish_of_its_own():
+def test_each_loop_gets_wishes_of_its_own():
     module = ir.Module()
     set.add(nested_loops("wide", module).attributes, '"prefer-vector-width"="512"')
     nested_loops("other", module)
-    interleave(module)
+    advise(module)
     text = str(binding.parse_assembly(str(module)))
-    wide, other = (text[text.index(f"@{name}(") :].split("\n}")[0] for name in ("wide", "other"))
-    loops = re.findall(r"!llvm.loop !(\d+)", wide)
-    assert len(loops) == len(set(loops)) == 2
-    assert "llvm.loop" not in other
-    for loop in loops:  # LLVM takes only nodes that refer to themselves
-        assert f"!{loop} = distinct !{{!{loop}, " in text
-    assert '!{!"llvm.loop.interleave.count", i32 4}' in text
+    nodes = dict(re.findall(r"^!(\d+) = (?:distinct )?!{(.*)}$", text, re.MULTILINE))
+    (turns,) = (node for node, holds in nodes.items() if '"llvm.loop.interleave.count"' in holds)
+    assert nodes[turns].endswith("i32 4")
+    (rest,) = (node for node, holds in nodes.items() if '"llvm.loop.vectorize.followup' in holds)
+    found = []
+    for name, wishes in (("wide", f"!{rest}, !{turns}"), ("other", f"!{rest}")):
+        function = text[text.index(f"@{name}(") :].split("\n}")[0]
+        loops = re.findall(r"!llvm.loop !(\d+)", function)
+        # LLVM takes only nodes that refer to themselves.
+        assert [nodes[loop] for loop in loops] == [f"!{loop}, {wishes}" for loop in loops]
+        found += loops
+    assert len(found) == len(set(found)) == 4
+
+
+@kernel
+def raised(x, out):
+    for i in range(x.size):
+        out[i] = x[i] + 1.0
+
+
+@pytest.mark.skipif(
+    not binding.get_host_cpu_features().get("avx2"), reason="LLVM knows no vectors here"
+)
+def test_what_a_vectorised_loop_leaves_is_not_unrolled(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
+    raised(np.ones(4), np.empty(4))
+    llvm = raised.inspect_llvm(raised.signatures[0])
+    assert llvm.count("fadd double") == 1 and "fadd <" in llvm

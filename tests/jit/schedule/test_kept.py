@@ -422,3 +422,75 @@ def a_call() -> Outputs:
 )
 def a_call_of_what_another_gave() -> Outputs:
     return [item(call(item(call(V), 8)), 3)]
+
+
+@STEPS.becomes(
+    "8: store neg, store view <- input input",
+)
+def stored_and_turned_what_is_very_cheap() -> Outputs:
+    y = chain(V, 2)
+    return [y, turned(y)]
+
+
+@STEPS.becomes(
+    "5: store neg <- input input input input",
+    "4: store neg <- neg neg",
+    "kept: neg",
+)
+def slices_of_slices_that_just_can_be_afforded() -> Outputs:
+    y = V
+    for n in (7, 6, 5, 4):
+        y = chain(g.op("add", g.part(y, 0, n), g.part(y, 1, n + 1)), 1)
+    return [y]
+
+
+@STEPS.becomes(
+    "3x4: store exp, store reshape <- input",
+    "3x4: store neg <- reshape",
+    "kept: reshape",
+)
+def what_is_stored_and_read_where_its_place_is_one_number() -> Outputs:
+    y = g.op("exp", X)
+    return [y, g.op("neg", g.reshape(turned(g.reshape(y, 12)), 3, 4))]
+
+
+@STEPS.becomes(
+    "matmul of input[0; 4 1], input[0; 4 1]",
+    "4x4: store neg, store exp <- matmul",
+    "3x4: store view <- neg",
+    "kept: matmul, neg",
+)
+def what_is_dear_behind_a_product() -> Outputs:
+    y = chain(product(S, S), 9)
+    return [g.part(y, 0, 3), g.op("exp", y)]
+
+
+@STEPS.becomes(
+    "3x4: store add, store reshape <- input",
+    "one: store neg <- reshape",
+    "kept: reshape",
+)
+def the_first_of_what_is_merged() -> Outputs:
+    y = g.op("exp", X)
+    return [g.op("add", y, 1.0), g.op("neg", g.view(g.reshape(y, 12), (), (0, ())))]
+
+
+@STEPS.becomes(
+    "3x4: store add, store reshape <- input",
+    "3x4: store neg <- reshape",
+    "kept: reshape",
+)
+def turned_what_is_merged() -> Outputs:
+    y = g.op("exp", X)
+    return [g.op("add", y, 1.0), g.op("neg", turned(g.reshape(y, 12)))]
+
+
+@STEPS.becomes(
+    "3x4x5: store exp, store add <- input",
+    "5x3x4: store neg <- exp",
+    "kept: exp",
+)
+def moved_what_is_merged() -> Outputs:
+    y = g.op("exp", T)
+    moved = g.view(g.reshape(y, 12, 5), (5, 12), (0, ((1, 1),)), (0, ((0, 1),)))
+    return [g.op("add", y, 1.0), g.op("neg", moved)]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.ops.core.catalogue import check_name, declaring_own, enter
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
@@ -100,3 +101,59 @@ def test_every_operation_of_the_catalogue_has_names_that_are_free() -> None:
 def test_kinds_of_operands_that_do_not_exist_are_refused(accepts: str) -> None:
     with pytest.raises(ValueError, match="accepts is some of NumPy's kinds"):
         unary("kinds_of_operands", lambda g: g, domain=REAL, accepts=accepts, doc=".")
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "kind": ({"kind": "other"}, "kind must be one of ('same', 'float', 'bool', 'real'), not"),
+    "domains": ({"domains": (REAL,)}, "wrong: every operand needs a domain to draw test points"),
+    "too many domains": ({"domains": (REAL,) * 3}, "wrong: every operand needs a domain to draw"),
+    "rules": ({"vjp": (None,)}, "wrong: every operand needs a rule, or None"),
+    "too many rules": ({"vjp": (None,) * 3}, "wrong: every operand needs a rule, or None"),
+    "what rules name": (
+        {"vjp": (None, lambda g, y, input, that, this: that if g else this)},
+        "wrong: a rule names ['that', 'this'], which are not operands",
+    ),
+    "numbers": ({"numbers": ("input",)}, "wrong: the parameters ('input',) must stand last"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_declaration_that_does_not_fit_together_is_refused(what: str) -> None:
+    options, words = WRONG[what]
+    declared: dict[str, Any] = {"vjp": (None, None), "domains": (REAL, REAL), **options}
+    with pytest.raises(ValueError) as error:
+        elementwise("wrong", ("input", "other"), doc="", formula=lambda a, b: a, **declared)
+    assert str(error.value).startswith(words)
+    assert "wrong" not in CATALOGUE
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        (3, TypeError, "the name of an operation is a str, not int"),
+        ("class", ValueError, "an operation can't be called 'class': Python has no such names"),
+        ("a b", ValueError, "an operation can't be called 'a b': Python has no such names"),
+        ("exp", ValueError, "numgrad has exp already, as PyTorch or NumPy may have: declare your"),
+    ],
+)
+def test_names_that_nobody_could_write_or_that_are_ours_are_refused(
+    name: Any, kind: Any, words: str
+) -> None:
+    with pytest.raises(kind) as error:
+        check_name(name)
+    assert str(error.value).startswith(words)
+
+
+def test_our_own_names_may_be_declared_only_while_ours_are_loaded() -> None:
+    with declaring_own():
+        with declaring_own():
+            check_name("exp")
+        check_name("exp")  # the outer one is loaded still
+        with pytest.raises(ValueError, match="the catalogue has a primitive called exp already"):
+            enter(CATALOGUE["exp"])
+    with pytest.raises(ValueError, match="numgrad has exp already"):
+        check_name("exp")
+    with pytest.raises(ZeroDivisionError), declaring_own():
+        raise ZeroDivisionError
+    with pytest.raises(ValueError, match="numgrad has exp already"):
+        check_name("exp")
