@@ -35,7 +35,7 @@ from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
-from numgrad.ops.creation.from_data import legacy_tensor
+from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
 from numgrad.ops.indexing.indexing import getitem
 from numgrad.ops.later import LATER, load_package
@@ -236,7 +236,7 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
         if isinstance(other, OPERANDS):
             return function(self, other)
         if isinstance(other, np.ndarray):
-            return function(self, FUNCTIONS["as_tensor"](other))
+            return function(self, as_tensor(other))
         return NotImplemented
 
     return operator
@@ -248,7 +248,7 @@ def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if isinstance(other, np.ndarray):
-            other = FUNCTIONS["as_tensor"](other)
+            other = as_tensor(other)
         written: Tensor = method(self, other)
         return written
 
@@ -285,7 +285,7 @@ def _rsub(self: Tensor, other: Any) -> Any:
 
 def _matmul(self: Tensor, other: Any) -> Any:
     if isinstance(other, np.ndarray):
-        other = FUNCTIONS["as_tensor"](other)
+        other = as_tensor(other)
     return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 

@@ -8,11 +8,12 @@ marked, with how much of it a plain run takes::
     @pytest.mark.sampled(0.25, by="primitive")    # of each primitive's cases; at least one of each
 
 Which ones goes by a hash of their names: the same in every run and on every machine, others in
-every test. But of the dtypes of an operation all tests prefer the same ones, so that fewer kernels
-are compiled. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
-sample has an eighth, the same ones every time. ``--cases=tenfold`` draws ten times as many as
-that. A run that names tests, by ``::`` or ``-k``, runs all the cases of these, and draws anew. A
-test that goes through points of which a sample takes some (`thinned`) has the share 1.
+every file. Tests of one file that go through one table take the same cases of it, and of the dtypes
+of an operation all tests prefer the same ones, so that fewer kernels are compiled. ``--cases=all``
+runs all of them, and Hypothesis draws its 100 examples, of which a sample has an eighth, the same
+ones every time. ``--cases=tenfold`` draws ten times as many as that. A run that names tests, by
+``::`` or ``-k``, runs all the cases of these, and draws anew. A test that goes through points of
+which a sample takes some (`thinned`) has the share 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,8 @@ __all__ = ["examples", "is_sample", "names_tests", "sample", "thinned"]
 T = TypeVar("T")
 CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
+# Tests that have no more cases than a sample takes.
+SAMPLED = pytest.StashKey[set[str]]()
 # How many examples Hypothesis draws for a test that does not say.
 DRAWN = {"sample": 12, "all": 100, "tenfold": 1000}
 
@@ -74,10 +77,15 @@ def sample(
 
 
 def _rank(item: Any, by: str | None) -> int:
-    """Return a hash of the dtype of a case and of what else its group has in common."""
+    """Return a hash of the dtype of a case and of what else its group has in common.
+
+    Of cases without a dtype the file and the case, but not the test, so that what is compiled for
+    one test of a file serves the others.
+    """
     dtype = item.callspec.params.get("dtype")
     if by in (None, "dtype") or dtype is None:
-        return 0
+        file, _, rest = item.nodeid.partition("::")
+        return zlib.crc32(f"{file} {rest.partition('[')[2]}".encode())
     value = item.callspec.params[by]
     kernel = f"{getattr(value, 'name', value)} {str(dtype).rpartition('.')[2]}"
     return zlib.crc32(kernel.encode())
@@ -144,6 +152,34 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     settings.load_profile(config.getoption("--cases"))
     config.stash[LEFT_OUT] = 0
+    config.stash[SAMPLED] = set()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Leave out what a sample does without before pytest makes tests of it: most of all cases.
+
+    Where a pytest keeps the cases elsewhere, they are left out when they are collected.
+    """
+    calls, test, config = getattr(metafunc, "_calls", None), metafunc.definition, metafunc.config
+    if not (calls and test.get_closest_marker("sampled") and is_sample(config)):
+        return
+    cases = {f"{test.nodeid}[{call.id}]": call for call in calls}
+    names = left_out(_Case(name, call, test) for name, call in cases.items())
+    metafunc._calls = [call for name, call in cases.items() if name not in names]
+    config.stash[LEFT_OUT] += len(names)
+    config.stash[SAMPLED].add(test.nodeid)
+
+
+class _Case(NamedTuple):
+    """A case that is no test yet."""
+
+    nodeid: str
+    callspec: Any
+    test: Any
+
+    def get_closest_marker(self, name: str) -> Any:
+        return self.test.get_closest_marker(name)
 
 
 @pytest.hookimpl(trylast=True)
@@ -151,11 +187,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what a sample does without."""
     if not is_sample(config):
         return
-    names = left_out(items)
-    kept = [item for item in items if item.nodeid not in names]
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in names])
-    config.stash[LEFT_OUT] = len(items) - len(kept)
-    items[:] = kept
+    sampled = config.stash[SAMPLED]
+    names = left_out(item for item in items if item.nodeid.partition("[")[0] not in sampled)
+    if names:
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in names])
+        config.stash[LEFT_OUT] += len(names)
+        items[:] = [item for item in items if item.nodeid not in names]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -30,6 +30,11 @@ from hypothesis import given, settings, strategies as st
 def test_table(n):
     pass
 
+@pytest.mark.sampled(0.15)
+@pytest.mark.parametrize("n", range(20))
+def test_the_same_table(n):
+    pass
+
 @pytest.mark.sampled(0.1, by="kind")
 @pytest.mark.parametrize("n", range(3))
 @pytest.mark.parametrize("kind", "abc")
@@ -71,22 +76,26 @@ def run(folder: Path, *options: str) -> tuple[list[str], str]:
 
 def test_a_plain_run_takes_a_share_of_what_is_marked_and_says_so(tmp_path: Path) -> None:
     names, output = run(tmp_path)
-    assert sum(name.startswith("test_table") for name in names) == 5
+    first, second = (
+        {name.removeprefix(test) for name in names if name.startswith(f"{test}[")}
+        for test in ("test_table", "test_the_same_table")
+    )
+    assert len(first) == 5 and len(second) == 3 and second < first
     groups = [name for name in names if name.startswith("test_groups")]
     assert len(groups) == 3 and {re.findall(r"[abc](?=[-\]])", name)[0] for name in groups} == set(
         "abc"
     )
     assert sum(name.startswith("test_always") for name in names) == 4
-    assert "examples: 12" in output and "21 cases of long tables were left out" in output
+    assert "examples: 12" in output and "38 cases of long tables were left out" in output
     # Two processes leave out the same, and the one with the terminal says so.
     again, output = run(tmp_path, "-n", "2")
-    assert again == names and "21 cases of long tables were left out" in output
+    assert again == names and "38 cases of long tables were left out" in output
 
 
 @pytest.mark.parametrize(("option", "count"), [("all", 100), ("tenfold", 1000)])
 def test_a_longer_run_leaves_nothing_out(option: str, count: int, tmp_path: Path) -> None:
     names, output = run(tmp_path, f"--cases={option}")
-    assert len(names) == 20 + 9 + 4 + 1
+    assert len(names) == 20 + 20 + 9 + 4 + 1
     assert f"examples: {count}" in output and "left out" not in output
 
 

@@ -57,7 +57,10 @@ EINSUM_EVERY_ORDER = 5
 SMALL_MATRIX = 16
 #: Rows of matrices that are written out, element by element: LLVM's time grows with their cube.
 UNROLLED_MATRIX = 4
-#: Matrices of a batch from which on eager mode has code for their size. Not measured.
+#: Matrices of a batch from which on eager mode has code for their size, which takes 50 (2 x 2) to
+#: 330 ms (4 x 4) to compile. Measured: of batches of 15, against loops for all sizes, it saves 2 of
+#: 10 us of `det` and 5 of 14 of `inv`, and takes 2 us more than 10 for `solve` and 5 more than 5
+#: for `cholesky`; of 1,000 it takes a third of the time.
 UNROLLED_BATCH = 16
 #: Columns of LU that are factored one by one, and rows of triangular systems that are solved so,
 #: between products of matrices. Not measured.

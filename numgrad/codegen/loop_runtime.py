@@ -6,6 +6,7 @@ All of it is built into the function that calls it. Sums of blocks stand in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,21 +86,11 @@ def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) ->
     """
     if not (isinstance(room, types.Array) and isinstance(dtype, types.NumberClass)):
         return None
-    array_type = types.Array(dtype.dtype, 1, "C")
+    array_type = _type_of_part(room, start, count, dtype)
 
     def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        room_type, start_type, count_type, _ = signature.args
-        whole = context.make_array(room_type)(context, builder, arguments[0])
-        of_element = context.get_data_type(array_type.dtype)
-        first = context.cast(builder, arguments[1], start_type, types.intp)
-        size = context.cast(builder, arguments[2], count_type, types.intp)
-        byte = ir.IntType(8).as_pointer()
-        place = builder.gep(builder.bitcast(whole.data, byte), [first])
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
-        array = context.make_array(array_type)(context, builder)
-        place = builder.bitcast(place, of_element.as_pointer())
-        populate_array(array, place, (size,), (itemsize,), itemsize, whole.meminfo, whole.parent)
-        return impl_ret_borrowed(context, builder, array_type, array._getvalue())
+        found = _written_part(context, builder, arguments, signature.args, keeps=True)
+        return impl_ret_borrowed(context, builder, array_type, found)
 
     return array_type(room, start, count, dtype), lower
 
@@ -111,8 +102,10 @@ def _type_of_part(room: Any, start: Any, count: Any, dtype: Any) -> Any:
     return types.Array(dtype.dtype, 1, "C")
 
 
-def _borrowed_part(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
-    """Write down the same for who keeps the array anyway."""
+def _written_part(
+    context: Any, builder: Any, values: Sequence[Any], kinds: Sequence[Any], keeps: bool = False
+) -> Any:
+    """Write a part down; unless it `keeps` the array, for who does so anyway."""
     result = _type_of_part(*kinds)
     byte = ir.IntType(8).as_pointer()
     room, *numbers = values
@@ -120,17 +113,18 @@ def _borrowed_part(context: Any, builder: Any, values: list[Any], kinds: list[An
         context.cast(builder, number, kind, types.intp)
         for number, kind in zip(numbers[:2], kinds[1:3], strict=True)
     )
-    data = context.make_array(kinds[0])(context, builder, room).data
+    whole = context.make_array(kinds[0])(context, builder, room)
     of_element = context.get_data_type(result.dtype)
-    place = builder.gep(builder.bitcast(data, byte), [first])
+    place = builder.gep(builder.bitcast(whole.data, byte), [first])
     itemsize = itemsize_of(context, result)
     array = context.make_array(result)(context, builder)
     place = builder.bitcast(place, of_element.as_pointer())
-    populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)
+    owner = {"meminfo": whole.meminfo, "parent": whole.parent} if keeps else {"meminfo": None}
+    populate_array(array, place, (size,), (itemsize,), itemsize, **owner)
     return array._getvalue()
 
 
-QUICK[part] = Quick(_type_of_part, _borrowed_part, is_new=False)
+QUICK[part] = Quick(_type_of_part, _written_part, is_new=False)
 
 
 def _distinct(typing_context: Any) -> Any:

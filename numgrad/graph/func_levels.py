@@ -45,9 +45,7 @@ def outside_inference(function: Callable[..., Any]) -> Callable[..., Any]:
 class StandIn(Node):
     """The node of a stand-in that is no leaf: the identity, of an argument or of nothing."""
 
-    __slots__ = ("level",)
-
-    level: Level
+    __slots__ = ()
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Hand the gradient on."""
@@ -174,7 +172,6 @@ class Level:
         else:
             made._edge = None
             return made
-        node.level = self
         made._edge = (node, 0)
         return made
 
@@ -201,9 +198,6 @@ class Level:
                     return True
             elif node.sequence < start:
                 return True
-            elif type(node) is StandIn and not node.targets:
-                if node.level.alive and node.level is not self:
-                    return True
             else:
                 for target in node.targets:
                     if target is not None and target not in seen and target not in inside:

@@ -6,6 +6,7 @@ name              what it does                                called from       
 `tensor_class`    the class of a tensor on an array           graph/tensor           graph/recorder
 `view_history`    a view's edge, after a write to its base    graph/tensor           ops/movement
 `batched...`      `autograd.grad` of a batch of cotangents    graph/backward         batching
+`as_tensor`       a tensor of what is none                    operators, NumPy's     ops/creation
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
 `perform`         a function's result put into its input      methods in place       ops/mutation
@@ -28,6 +29,7 @@ class _Upward:
     """The functions by name."""
 
     __slots__ = (
+        "as_tensor",
         "batched_gradients",
         "cast",
         "matrix_norm",
@@ -37,6 +39,7 @@ class _Upward:
         "view_history",
     )
 
+    as_tensor: Callable[..., Any]
     batched_gradients: Callable[..., Any]
     cast: Callable[..., Any]
     matrix_norm: Callable[..., Any]

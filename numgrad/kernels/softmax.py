@@ -340,18 +340,7 @@ def softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     >>> softmax_gradient(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0)
     array([ 0.25, -0.25])
     """
-    out = empty((output.size,), output.dtype)
-    if not output.size:
-        return out.reshape(output.shape)
-    g = contiguous(cotangent)
-    y = contiguous(output)
-    blocks = _Blocks(output.shape, dim)
-    if blocks.fit:
-        blocks.each(_SOFTMAX_GRADIENT, g, y, out)
-    else:
-        totals = blocks.sum(blocks.map(_PRODUCT, g, y, out, g, g))
-        blocks.map(_CENTRED_PRODUCT, g, y, out, totals, totals)
-    return out.reshape(output.shape)
+    return _gradient(cotangent, output, dim, _SOFTMAX_GRADIENT, _CENTRED_PRODUCT, weighted=True)
 
 
 def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
@@ -362,6 +351,13 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     >>> log_softmax_gradient(np.array([1.0, 0.0]), np.log(np.array([0.5, 0.5])), 0)
     array([ 0.5, -0.5])
     """
+    return _gradient(cotangent, output, dim, _LOG_SOFTMAX_GRADIENT, _LESS_EXPONENTIAL)
+
+
+def _gradient(
+    cotangent: Array, output: Array, dim: int, whole: Any, of_totals: Any, weighted: bool = False
+) -> Array:
+    """Return a gradient by what does `whole` blocks, or else of sums of g, or of g times y."""
     out = empty((output.size,), output.dtype)
     if not output.size:
         return out.reshape(output.shape)
@@ -369,10 +365,10 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     y = contiguous(output)
     blocks = _Blocks(output.shape, dim)
     if blocks.fit:
-        blocks.each(_LOG_SOFTMAX_GRADIENT, g, y, out)
+        blocks.each(whole, g, y, out)
     else:
-        totals = blocks.sum(g)
-        blocks.map(_LESS_EXPONENTIAL, g, y, out, totals, totals)
+        totals = blocks.sum(blocks.map(_PRODUCT, g, y, out, g, g) if weighted else g)
+        blocks.map(of_totals, g, y, out, totals, totals)
     return out.reshape(output.shape)
 
 

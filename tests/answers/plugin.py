@@ -9,6 +9,7 @@ the record was made with the same ones, and all the rest (dtypes, shapes, words)
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import json
 import os
@@ -185,7 +186,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _may_have_answer(item: pytest.Item) -> bool:
     """Return whether a test is of the kind that has answers, in a file that has some."""
     path, _ = archive.split_identity(item.nodeid)
-    return recordable(item) and archive.file_for(path).exists()
+    return recordable(item) and _has_answers(path)
+
+
+@functools.cache
+def _has_answers(path: str) -> bool:
+    return archive.file_for(path).exists()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

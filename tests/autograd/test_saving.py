@@ -497,3 +497,29 @@ def test_hooks_that_cannot_be_called_are_refused_when_they_are_entered(lib: Any,
         pass
     (x * x).sum().backward()
     assert x.grad.tolist() == [2, 4]
+
+
+def test_hooks_get_the_tensors_that_a_write_in_place_takes(lib: Any) -> None:
+    writes: list[Any] = [
+        lambda t, x, y: t.mul_(y),
+        lambda t, x, y: t.addcmul_(x, y),
+        lambda t, x, y: t.atan2_(y),
+        lambda t, x, y: t.mul_(x).mul_(y),
+    ]
+    for write in writes:
+        found = []
+        for _ in range(4):  # at first, and when calls are remembered
+            x, y = (lib.ones(3, requires_grad=True) * 1 for _ in range(2))
+            got: list[Any] = []
+            target = x * 1
+
+            def pack(tensor: Any) -> Any:
+                got.append((tensor is x, tensor is y, tensor is target))
+                return tensor
+
+            with lib.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+                write(target, x, y)
+            found.append(got)
+        assert found == [found[0]] * 4
+        assert not any(each[2] for each in found[0])
+        assert any(each[1] for each in found[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -114,3 +115,19 @@ def test_copies_lie_in_one_memory_where_the_originals_do(
         return found
 
     assert copied(numgrad) == copied(torch)
+
+
+def test_views_without_elements_stay_in_their_own_memory() -> None:
+    """Whichever of the two memories lies behind the other."""
+    memories = [numgrad.arange(float(size)) for size in (3, 4, 5, 6)]
+    for first, second in itertools.permutations(range(4), 2):
+        t = memories[first].detach().clone()
+        for memory in (memories[second].data, t.data[1:], t.data[:0]):
+            size = t.untyped_storage().nbytes()
+            for view in (t[:0], t[1:1], t[2:2]):
+                before = t.data
+                t.data = memory
+                assert view.untyped_storage().nbytes() == size
+                assert view.detach().untyped_storage().nbytes() == size
+                t.data = before
+                assert view.untyped_storage().nbytes() == size

@@ -17,18 +17,9 @@ from numgrad.batching.trees import spread
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["Inside", "VmapInfo", "check_mapped", "forward_of", "vmapped"]
+__all__ = ["Inside", "VmapInfo", "check_mapped", "forward_of"]
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-
-
-class _Vmapped:
-    """What makes the Function of batches of a Function, set where Functions are defined."""
-
-    make: Callable[..., Any]
-
-
-vmapped = _Vmapped()
 
 
 class VmapInfo(NamedTuple):
@@ -136,7 +127,7 @@ def generated_rule(function: Any) -> Callable[..., Any]:
         dims = spread(in_dims, spec)
         batched = [dim == 0 for dim in dims or ()]
         batch = Batch(function, info, spec, batched)
-        output = vmapped.make(batch).apply(*pytree.unflatten(spec, leaves))
+        output = function._of_batch(batch).apply(*pytree.unflatten(spec, leaves))
         return output, pytree.map_tree(lambda each: 0 if isinstance(each, Tensor) else None, output)
 
     return rule

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
-from numgrad.autograd.function.batches import Batch, check_mapped, forward_of, vmapped
+from numgrad.autograd.function.batches import Batch, check_mapped, forward_of
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
@@ -340,6 +340,18 @@ class Function:
         return vjp
 
     @classmethod
+    def _of_batch(cls, batch: Batch) -> type[Function]:
+        """Return the Function of a batch of this one."""
+        methods = {
+            name: staticmethod(getattr(batch, name))
+            for name in ("forward", "setup_context", "backward")
+        }
+        if cls._has_jvp():
+            methods["jvp"] = staticmethod(batch.jvp)
+        attributes = {**methods, "generate_vmap_rule": True, "__module__": cls.__module__}
+        return type(f"Vmapped{cls.__name__}", (Function,), attributes)
+
+    @classmethod
     def _has_jvp(cls) -> bool:
         return cls.jvp is not _NO_JVP
 
@@ -349,21 +361,6 @@ _NO_SETUP = Function.setup_context
 _NO_BACKWARD = Function.backward
 _NO_JVP = Function.jvp
 _NO_VMAP = Function.vmap
-
-
-def _vmapped(batch: Batch) -> type[Function]:
-    """Return the Function of a batch."""
-    methods = {
-        name: staticmethod(getattr(batch, name))
-        for name in ("forward", "setup_context", "backward")
-    }
-    if batch.function._has_jvp():
-        methods["jvp"] = staticmethod(batch.jvp)
-    attributes = {**methods, "generate_vmap_rule": True, "__module__": batch.function.__module__}
-    return type(f"Vmapped{batch.function.__name__}", (Function,), attributes)
-
-
-vmapped.make = _vmapped
 
 
 @functools.lru_cache(maxsize=256)

@@ -171,8 +171,9 @@ class Analysis:
         starts = output.value.attributes["starts"][output.number]
         for dim, stride in enumerate(elements.dims.strides(output.value)):
             along = elements.whole(part, dim, index[dim])
-            which = output.number * len(starts) + dim
-            along = along + Place(elements.start_of(output.value, which, starts[dim]), {})
+            along = along + Place(
+                elements.start_of(output.value, (output.number, dim), starts[dim]), {}
+            )
             place = place + along.times(stride)
         return place
 

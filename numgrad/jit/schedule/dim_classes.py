@@ -90,15 +90,17 @@ class Dims:
                 for dim, target in enumerate(broadcast_dims(operand, value)):
                     self._union((operand, dim), (value, target))
         elif value.operation == "view":
-            for dim, index in enumerate(value.attributes["maps"]):
-                if len(index.terms) == 1 and abs(index.terms[0][1]) == 1:
-                    target = index.terms[0][0]
-                    if operands[0].shape[dim] == value.shape[target]:
-                        self._union((operands[0], dim), (value, target))
+            (operand,) = operands
+            for dim, (_, terms) in enumerate(value.attributes["maps"]):
+                if len(terms) == 1:
+                    ((target, step),) = terms
+                    if abs(step) == 1 and operand.shape[dim] == value.shape[target]:
+                        self._union((operand, dim), (value, target))
         elif value.operation == "reduce":
-            kept = [d for d in range(len(operands[0].shape)) if d not in value.attributes["dims"]]
+            (operand,) = operands
+            kept = [d for d in range(len(operand.shape)) if d not in value.attributes["dims"]]
             for target, dim in enumerate(kept):
-                self._union((operands[0], dim), (value, target))
+                self._union((operand, dim), (value, target))
         elif value.operation == "update":
             for dim in range(len(value.shape)):
                 self._union((operands[0], dim), (value, dim))
@@ -116,9 +118,10 @@ class Dims:
             for dim, (_, terms) in enumerate(value.attributes["maps"]):
                 if value.operation == "scatter":
                     self._union((base, dim), (value, dim))
-                if len(terms) == 1 and terms[0][1] == 1 and terms[0][0] < len(like.shape):
-                    target = terms[0][0]
-                    if base.shape[dim] == like.shape[target]:
+                if len(terms) == 1:
+                    ((target, step),) = terms
+                    is_along = step == 1 and target < len(like.shape)
+                    if is_along and base.shape[dim] == like.shape[target]:
                         self._union((base, dim), (like, target))
         elif value.operation == "check":
             for dim in range(len(value.shape)):
@@ -131,7 +134,7 @@ class Dims:
 
     def _reshape(self, value: Value) -> None:
         """Find common atoms of a reshape's dims and its operand's, if there are any."""
-        operand = value.operands[0]
+        (operand,) = value.operands
         if 0 in value.shape:
             return
         start = len(self._log)
@@ -139,14 +142,15 @@ class Dims:
             for inner, outer in _groups(operand.shape, value.shape):
                 before = tuple((operand, dim) for dim in inner)
                 after = tuple((value, dim) for dim in outer)
-                if len(before) == 1 and len(after) == 1:
-                    self._union(before[0], after[0])
-                elif len(before) == 1:
-                    self._factor(before[0], after)
-                elif len(after) == 1:
-                    self._factor(after[0], before)
-                else:
-                    raise _Conflict
+                match before, after:
+                    case (one,), (other,):
+                        self._union(one, other)
+                    case (one,), _:
+                        self._factor(one, after)
+                    case _, (one,):
+                        self._factor(one, before)
+                    case _:
+                        raise _Conflict
             self.folded.add(value)
         except _Conflict:
             while len(self._log) > start:

@@ -7,7 +7,7 @@ place. `Flat` is the place in row-major order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from typing import NamedTuple
 
 from numgrad.codegen import scalar_ops
@@ -67,13 +67,16 @@ class Elements:
     def __init__(self, graph: Graph) -> None:
         self.dims = Dims(graph)
         self.numbers: dict[str, int] = {}  # offsets and steps of views, by name
-        self._names: dict[tuple[Value, str, int], Size] = {}
+        self._names: dict[tuple[Value, str, Hashable], Size] = {}
         self._operands: dict[Element, list[Element]] = {}
         self._routed: dict[Value, Value] = {}
 
-    def number_of(self, value: Value, what: str, position: int, amount: int) -> Size:
-        """Return a number of a view or update that other sizes of arrays may change."""
-        key = (value, what, position)
+    def number_of(self, value: Value, what: str, at: Hashable, amount: int) -> Size:
+        """Return a number of a view or update that other sizes of arrays may change.
+
+        `at` tells it from others of the same kind: its dim, or whatever there is one of for each.
+        """
+        key = (value, what, at)
         found = self._names.get(key)
         if found is None:
             name = f"{what}{len(self.numbers)}"
@@ -81,13 +84,13 @@ class Elements:
             found = self._names[key] = symbol(name)
         return found
 
-    def start_of(self, value: Value, position: int, start: int) -> Size:
+    def start_of(self, value: Value, at: Hashable, start: int) -> Size:
         """Return where a view or a part begins; small ones stay numbers, to show what is equal."""
-        return number(start) if abs(start) <= 2 else self.number_of(value, "start", position, start)
+        return number(start) if abs(start) <= 2 else self.number_of(value, "start", at, start)
 
-    def step_of(self, value: Value, position: int, step: int) -> Size:
+    def step_of(self, value: Value, at: Hashable, step: int) -> Size:
         """Return a step of a view or update; small ones stay numbers, for LLVM to know."""
-        return number(step) if abs(step) <= 2 else self.number_of(value, "step", position, step)
+        return number(step) if abs(step) <= 2 else self.number_of(value, "step", at, step)
 
     def domain(self, value: Value) -> tuple[str, ...]:
         """Return the names of the sizes of the loops over all elements of a value."""
@@ -180,7 +183,7 @@ class Elements:
             along = Place(self.start_of(value, dim, offset), {})
             for target, step in terms:
                 if target < len(like.shape) and like.shape[target] != 1:
-                    by = self.step_of(value, 100 * dim + target, step)
+                    by = self.step_of(value, (dim, target), step)
                     along = along + self.whole(like, target, index[target]).times(by)
             place = place + along.times(strides[dim])
         return place
@@ -194,7 +197,7 @@ class Elements:
         for dim, (_, terms) in enumerate(value.attributes["maps"]):
             for target, step in terms:
                 if target >= rank:
-                    by = self.step_of(value, 100 * dim + target, step)
+                    by = self.step_of(value, (dim, target), step)
                     steps[target - rank] = steps[target - rank] + by * strides[dim]
         return steps
 
@@ -225,7 +228,7 @@ class Elements:
             for target, step in terms:
                 if value.shape[target] != 1:
                     along = self.whole(value, target, index[target])
-                    by = self.step_of(value, 100 * dim + target, step)
+                    by = self.step_of(value, (dim, target), step)
                     place = place + along.times(by)
             found.append((place,) if len(self.dims.atoms(operand)[dim]) == 1 else place)
         return tuple(found)

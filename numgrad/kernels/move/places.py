@@ -16,8 +16,9 @@ import numpy as np
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.entries import entry_of
 from numgrad.kernels.move.strides import strided_view
+from numgrad.runtime.memory import empty
 
-__all__ = ["are_inside", "places_along", "places_at", "take_along", "taker_along"]
+__all__ = ["are_inside", "places_along", "places_at", "put_along", "take_along", "taker_along"]
 
 Array = np.ndarray[Any, Any]
 _POSITIONS = np.dtype(np.int64)
@@ -38,27 +39,64 @@ def _behind(places: Array, positions: Array, length: int, out: Array) -> None:
         out[i] = places[i] * length + positions[i]
 
 
+# `walk` has lengths of the index, steps in the array (0 along the dim), and the dim's step.
 @kernel
-def _along(index: Array, walk: Array, out: Array) -> None:
-    # `walk` has lengths of the index, steps in the array (0 along the dim), and the dim's step.
+def _row_begins(row: int, walk: Array) -> int:
+    rank = walk.size // 2
+    first = 0
+    for back in range(rank - 1):
+        axis = rank - 2 - back
+        first += row % walk[axis] * walk[rank + axis]
+        row //= walk[axis]
+    return first
+
+
+@kernel
+def _places(index: Array, walk: Array, out: Array) -> None:
     rank = walk.size // 2
     width, step, own = walk[rank - 1], walk[2 * rank - 1], walk[2 * rank]
     for row in range(index.size // width):
-        first, rest = 0, row
-        for back in range(rank - 1):
-            axis = rank - 2 - back
-            first += rest % walk[axis] * walk[rank + axis]
-            rest //= walk[axis]
-        for i in range(row * width, row * width + width):
-            out[i] = first + index[i] * own
-            first += step
+        first = _row_begins(row, walk)
+        for i in range(width):
+            at = row * width + i
+            out[at] = first + i * step + index[at] * own
+
+
+@kernel
+def _take(array: Array, index: Array, walk: Array, out: Array) -> None:
+    rank = walk.size // 2
+    width, step, own = walk[rank - 1], walk[2 * rank - 1], walk[2 * rank]
+    for row in range(index.size // width):
+        first = _row_begins(row, walk)
+        for i in range(width):
+            at = row * width + i
+            out[at] = array[first + i * step + index[at] * own]
+
+
+@kernel
+def _put(source: Array, index: Array, walk: Array, out: Array) -> None:
+    rank = walk.size // 2
+    width, step, own = walk[rank - 1], walk[2 * rank - 1], walk[2 * rank]
+    one = source.size == 1
+    for row in range(index.size // width):
+        first = _row_begins(row, walk)
+        for i in range(width):
+            at = row * width + i
+            out[first + i * step + index[at] * own] = source[0 if one else at]
 
 
 @cache
 def _entries() -> tuple[Any, Any, Any]:
     each = _POSITIONS
     inside = entry_of(_are_inside, each, int)
-    return inside, entry_of(_behind, each, each, int, each), entry_of(_along, each, each, each)
+    return inside, entry_of(_behind, each, each, int, each), entry_of(_places, each, each, each)
+
+
+@cache
+def _mover(move: Any, size: int) -> Any:
+    """Return a kernel's entry for elements of so many bytes, whatever they mean."""
+    each = np.dtype(np.complex128 if size == 16 else f"i{size}")
+    return entry_of(move, each, _POSITIONS, _POSITIONS, each)
 
 
 def are_inside(positions: Array, size: int) -> bool:
@@ -106,19 +144,47 @@ def take_along(array: Array, index: Array, dim: int) -> Array:
         return np.empty(index.shape, array.dtype)
     if array.flags.c_contiguous:
         return taker_along(array, index, dim)(array, index)
-    size, steps = array.itemsize, array.strides
-    if any(step < 0 or step % size for step in steps):
+    size, strides = array.itemsize, array.strides
+    if any(step < 0 or step % size for step in strides):
         return take_along(np.ascontiguousarray(array), index, dim)
-    steps = tuple([step // size for step in steps])
+    steps = tuple([step // size for step in strides])
     reach = sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)]) + 1
     flat = strided_view(array, ((reach,), (1,), 0))
-    return flat.take(_places(index, _walk(index.shape, dim, steps)))
+    return _taker(array, index, _walk(index.shape, dim, steps))(flat, index)
 
 
 def taker_along(array: Array, index: Array, dim: int) -> Callable[[Array, Array], Array]:
     """Return what does `take_along` for C-contiguous arrays and indices of such shapes."""
-    walk = _walk_in_rows(index.shape, dim, array.shape)
-    return lambda array, index: array.ravel().take(_places(index, walk))
+    return _taker(array, index, _walk_in_rows(index.shape, dim, array.shape))
+
+
+def _taker(array: Array, index: Array, walk: Array) -> Callable[[Array, Array], Array]:
+    shape, dtype, entry = index.shape, array.dtype, _mover(_take, array.itemsize)
+
+    def take(array: Array, index: Array) -> Array:
+        out = empty(shape, dtype)
+        entry(array.ravel(), index.ravel(), walk, out.ravel())
+        return out
+
+    return take
+
+
+def put_along(array: Array, source: Array, index: Array, dim: int) -> None:
+    """Write elements, or one for all, by their position in a dim of a C-contiguous array.
+
+    Examples
+    --------
+    >>> array = np.zeros((2, 2))
+    >>> put_along(array, np.array([[1.0], [2.0]]), np.array([[1], [0]]), 1)
+    >>> array
+    array([[0., 1.],
+           [2., 0.]])
+    """
+    if index.size:
+        if source.dtype != array.dtype:
+            source = source.astype(array.dtype)
+        walk = _walk_in_rows(index.shape, dim, array.shape)
+        _mover(_put, array.itemsize)(source.ravel(), index.ravel(), walk, array.ravel())
 
 
 def places_along(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
@@ -130,12 +196,8 @@ def places_along(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
     array([[3, 1],
            [3, 4]])
     """
-    return _places(index, _walk_in_rows(index.shape, dim, shape))
-
-
-def _places(index: Array, walk: Array) -> Array:
     out = np.empty(index.shape, _POSITIONS)
-    _entries()[2](index.ravel(), walk, out.ravel())
+    _entries()[2](index.ravel(), _walk_in_rows(index.shape, dim, shape), out.ravel())
     return out
 
 
@@ -146,6 +208,6 @@ def _walk_in_rows(lengths: tuple[int, ...], dim: int, shape: tuple[int, ...]) ->
 
 
 def _walk(lengths: tuple[int, ...], dim: int, steps: tuple[int, ...]) -> Array:
-    """Return what `_along` walks by; what has no dims counts as having one."""
+    """Return what kernels walk by; what has no dims counts as having one."""
     others = [0 if axis == dim else step for axis, step in enumerate(steps)]
     return np.array([*(lengths or (1,)), *others, steps[dim]], _POSITIONS)

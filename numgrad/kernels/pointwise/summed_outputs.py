@@ -14,12 +14,12 @@ import numpy as np
 
 from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
 from numgrad.codegen.render import CONTIGUOUS, SUM_OF_ROW, SUM_OF_ROWS
+from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.layout import arranged
 from numgrad.kernels.move.loop_order import contiguous_steps
 from numgrad.kernels.move.memory_order import copy_in_order
 from numgrad.kernels.reduce import operations as folds
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
-from numgrad.kernels.reduce.reductions import REAL
 from numgrad.kernels.reduce.reductions import sum as sum_over
 from numgrad.kernels.reduce.short_reductions import ShortBlocks
 from numgrad.runtime.memory import empty
@@ -127,7 +127,7 @@ class Summed:
 
     def __init__(self, shape: Shape, target: Shape, order: Order, dtype: np.dtype[Any]) -> None:
         self.target, self.dims, self.dtype = target, summed_dims(shape, target), dtype
-        self.real, parts = REAL.get(dtype, dtype), 1 + (dtype.kind == "c")
+        self.real, parts = REAL_OF.get(dtype, dtype), 1 + (dtype.kind == "c")
         # A complex number is two that lie next to each other.
         self.shape = shape + (2,) * (parts - 1)
         self.layout = arranged(None, self.shape, self.dims, (*order, len(shape))[: len(self.shape)])

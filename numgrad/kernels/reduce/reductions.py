@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
+from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce import operations as folds
 from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, as_it_lies, short_blocks
 
 __all__ = [
     "INT64",
-    "REAL",
     "UINT8",
     "all",
     "amax",
@@ -48,16 +48,12 @@ Dims = tuple[int, ...]
 INT64 = np.dtype(np.int64)
 UINT8 = np.dtype(np.uint8)
 _BOOL = np.dtype(bool)
-_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
-    np.dtype(np.float32): np.dtype(np.complex64),
-    np.dtype(np.float64): np.dtype(np.complex128),
-}
-REAL: dict[np.dtype[Any], np.dtype[Any]] = {complex_: real for real, complex_ in _COMPLEX.items()}
+_COMPLEX = {real: complex_ for complex_, real in REAL_OF.items()}
 
 
 def as_real(array: Array) -> Array:
     """View a complex array as real numbers, with one more dim of size 2 at the end."""
-    return array[..., None].view(REAL[array.dtype])
+    return array[..., None].view(REAL_OF[array.dtype])
 
 
 def as_complex(array: Array) -> Array:
@@ -146,7 +142,7 @@ def sum(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     if kind == "f":
         return folds.SUM(array, dims, keepdim, dtype)
     if kind == "c":
-        return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL[dtype]))
+        return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL_OF[dtype]))
     return folds.SUM_INTEGERS(as_bytes(array), dims, keepdim, INT64)
 
 
@@ -281,7 +277,7 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
     array(4.)
     """
     is_complex = array.dtype.kind == "c"
-    dtype = REAL[array.dtype] if is_complex else array.dtype
+    dtype = REAL_OF[array.dtype] if is_complex else array.dtype
     if p == 2:
         fold = folds.SUM_SQUARED_MODULI if is_complex else folds.SUM_SQUARES
         total = fold(array, dims, keepdim, dtype)

@@ -21,12 +21,12 @@ from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
 from numgrad.codegen.llvm.scalar_ir import branch_free, where
+from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.order import TILE
 from numgrad.kernels.reduce.reductions import (
     INT64,
-    REAL,
     as_bytes,
     as_complex,
     as_real,
@@ -237,7 +237,7 @@ def cumsum(array: Array, dim: int, *, reverse: bool = False) -> Array:
     if array.ndim == 0:
         return cumsum(array.reshape(1), 0).reshape(())
     if array.dtype.kind == "c":
-        return as_complex(_scan(_CUMSUM, as_real(array), dim, REAL[array.dtype], reverse))
+        return as_complex(_scan(_CUMSUM, as_real(array), dim, REAL_OF[array.dtype], reverse))
     dtype = array.dtype if array.dtype.kind == "f" else INT64
     return _scan(_CUMSUM, as_bytes(array), dim, dtype, reverse)
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF, WIDE, has_half, narrowed, wide_dtype, widened
+from numgrad.base.halves import HALF, WIDE, has_half, narrowed, wide_dtype
 from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import Elementwise
 
 __all__ = ["ElementwiseKernel", "rounded"]
@@ -31,6 +32,11 @@ def rounded(value: Any) -> float:
     (0.0999755859375, inf)
     """
     return float(np.asarray(float(value)).astype(WIDE).astype(HALF))
+
+
+def _wide(value: Any) -> Any:
+    """Return an array of float16 in float32, in the order of memory that results have for it."""
+    return as_dtype(value, WIDE) if type(value) is np.ndarray and value.dtype == HALF else value
 
 
 class ElementwiseKernel(Elementwise):
@@ -57,7 +63,7 @@ class ElementwiseKernel(Elementwise):
 
         def fitted(values: Sequence[Any]) -> list[Any]:
             return [
-                (widened(narrowed(value)) if fit else value)
+                (_wide(value if value.dtype == HALF else narrowed(value)) if fit else value)
                 if type(value) is np.ndarray
                 else (rounded(value) if rounds else value)
                 for value, fit, rounds in zip(values, fits, rounding, strict=True)
@@ -86,7 +92,7 @@ class ElementwiseKernel(Elementwise):
         wide = [wide_dtype(dtype) for dtype in results]
 
         def call(operands: Sequence[Any], outputs: Sequence[Array] | None) -> list[Array]:
-            values = [widened(operand) for operand in operands]
+            values = [_wide(operand) for operand in operands]
             arrays = self(shape, values, wide, None, shapes)
             found = [
                 narrowed(array) if dtype == HALF else array

@@ -19,6 +19,7 @@ from numgrad.graph.counters import new_counter
 from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
+from numgrad.graph.upward import upward
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
 from numgrad.ops.calls.plain_calls import PlainCall, front_source
@@ -94,7 +95,7 @@ def make_operator(
         if isinstance(other, OPERANDS):
             return primitive(input, other)
         if isinstance(other, np.ndarray) and not reflected:
-            return primitive(input, FUNCTIONS["as_tensor"](other))
+            return primitive(input, upward.as_tensor(other))
         return NotImplemented
 
     return make_front(primitive, foreign, front_source(primitive.inputs), {})

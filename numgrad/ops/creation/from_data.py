@@ -13,6 +13,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, note_copy, note_given
 from numgrad.graph.size import Size
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, wrap
+from numgrad.graph.upward import upward
 from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import copy_like, laid_out_like
 from numgrad.ops.arguments.factories import Array, finish, require_grad
@@ -188,6 +189,9 @@ def as_tensor(data: Any, dtype: Any) -> Tensor:
         note_copy(array)
         return fresh(cast_array(array, dtype))
     return fresh(build_array(data, dtype))
+
+
+upward.as_tensor = as_tensor
 
 
 def _writable(array: Array) -> Array:

@@ -33,7 +33,8 @@ from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
     held_in,
-    mask_in,
+    leading_mask,
+    only_mask,
     refuse_byte_mask,
     to_indices,
 )
@@ -326,10 +327,11 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     mask, casts = None, source._array.dtype != input._array.dtype
     if source._array.size == 1:
         refuse_byte_mask([each for each in _parts(key) if np.ndim(getattr(each, "_array", 0))])
-        if casts or interceptors:
-            mask = mask_in(key, input._array.ndim)
-    if mask is not None and casts and np.ndim(getattr(mask, "_array", mask)):
-        source = _filling(source, input)
+        filled = only_mask(key) if casts else None
+        if filled is not None and np.ndim(getattr(filled, "_array", filled)):
+            source = _filling(source, input)
+        if interceptors:
+            mask = leading_mask(key, input._array.ndim)
     if isinstance(mask, Tensor) and is_traced_array(mask._array):
         _fill_where(input, mask, source)  # the same, whatever the mask holds
         return None

@@ -10,8 +10,9 @@ import numpy as np
 
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.move.indexing import put_indexed, reduce_indexed, spread_indexed
-from numgrad.kernels.move.places import are_inside, places_along, take_along, taker_along
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.indexing import reduce_indexed, spread_indexed
+from numgrad.kernels.move.places import are_inside, places_along, put_along, take_along, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
@@ -75,15 +76,15 @@ def scatter_into(
     """Return a copy of an array with elements put by position in a dim, or combined there."""
     if not index.size:
         return array.copy()
-    places = places_along(index, dim, array.shape).ravel()
     if source.ndim and source.shape != index.shape:  # what lies behind the index's is not read
         source = source[tuple([slice(length) for length in index.shape or (1,)])]
-    values = source.ravel() if source.ndim else source
-    flat = array.ravel()
     if reduce is None:
-        found = put_indexed(flat, (places,), values)
-    else:
-        found = reduce_indexed(flat, (places,), values, reduce, include_self)
+        put = private_copy(array)
+        put_along(put, source, index, dim)
+        return put
+    values = source.ravel() if source.ndim else source
+    places = places_along(index, dim, array.shape).ravel()
+    found = reduce_indexed(array.ravel(), (places,), values, reduce, include_self)
     return found.reshape(array.shape)
 
 

@@ -17,7 +17,9 @@ from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import reshape
+from numgrad.ops.mutation.filling import check_number
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+_COMPLEX_FILL = "index_fill_(): Converting complex Scalar to non-complex type is not supported"
 
 
 def dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
@@ -417,12 +420,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s)."
             )
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            raise RuntimeError(_COMPLEX_FILL)
+        check_number(value, input._array.dtype)
+        value = cast(value, input._array.dtype)
         result = _INDEX_FILL.apply(input, value, dim=at, index=positions, held=(index,))
     else:
         if isinstance(value, complex) and not input.dtype.is_complex:
-            raise RuntimeError(
-                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-            )
+            raise RuntimeError(_COMPLEX_FILL)
         number = scalar_array(value, input._array.dtype)
         result = _INDEX_FILL_NUMBER.apply(
             input, dim=at, index=positions, value=number, held=(index,)

@@ -33,7 +33,8 @@ __all__ = [
     "apply_key",
     "check_indices",
     "held_in",
-    "mask_in",
+    "leading_mask",
+    "only_mask",
     "refuse_byte_mask",
     "select_first",
     "to_indices",
@@ -50,6 +51,11 @@ _KINDS = (
 _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors"
 _BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
+_LIST = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+    "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+    "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result"
 )
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
@@ -196,6 +202,8 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence
         In PyTorch's words, for what is no index or leads outside.
     """
     written = _as_tuple(key)
+    if isinstance(written, list):
+        warn(_LIST)
     items = [_read(item) for item in written]
     ndim = input._array.ndim
     specified = sum(map(_dims_of, items))
@@ -232,23 +240,42 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence
     return view, check_indices(found, view._array.shape), held_in(written)
 
 
-def mask_in(key: Any, ndim: int) -> Any:
+def only_mask(key: Any) -> Any:
+    """Return the mask of a key that has no other positions, whatever views it makes; else None.
+
+    Where it is True one number is filled in, and takes the dtype of what it comes to.
+
+    >>> only_mask((0, slice(1), [True, False])), only_mask(([0], [True]))
+    ([True, False], None)
+    """
+    found = None
+    for item in _as_tuple(key):
+        if isinstance(item, (Tensor, np.ndarray, list)):
+            try:
+                array = item._array if isinstance(item, Tensor) else np.asarray(item)
+            except ValueError:  # a list of lists of several lengths
+                return None
+            if not array.ndim and array.dtype in (np.int64, np.int32):
+                continue
+            if array.dtype not in (np.bool_, np.uint8) or found is not None:
+                return None
+            found = item
+        elif isinstance(item, (bool, np.bool_)):
+            return None
+    return found
+
+
+def leading_mask(key: Any, ndim: int) -> Any:
     """Return the mask of the first dims that a key is, alone or with an ellipsis; else None.
 
     `ndim` is that of the tensor in front of the brackets.
     """
+    mask = only_mask(key)
     items = _as_tuple(key)
-    masks = [item for item in items if item is not Ellipsis]
-    if len(masks) != 1 or not isinstance(masks[0], (Tensor, np.ndarray, list)):
+    if mask is None or any(item is not mask and item is not Ellipsis for item in items):
         return None
-    (mask,) = masks
-    try:
-        array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
-    except ValueError:  # a list of lists of several lengths
-        return None
-    if array.dtype not in (np.bool_, np.uint8):
-        return None
-    return mask if items[0] is not Ellipsis or array.ndim == ndim else None
+    dims = (mask._array if isinstance(mask, Tensor) else np.asarray(mask)).ndim
+    return mask if items[0] is not Ellipsis or dims == ndim else None
 
 
 def _dims_of(item: Any) -> int:
@@ -284,6 +311,11 @@ def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]
         mask = known
     found: tuple[Array, ...] = read_array(np.ndarray.nonzero, mask, counts=True)
     return found
+
+
+def _all_or_none(mask: Array, length: int) -> Array:
+    """Return the positions of a mask without dims in a dim, for all of which it holds."""
+    return np.arange(length if mask else 0)
 
 
 def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indices:
@@ -352,6 +384,9 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
         raise RuntimeError("index_put(): at least one of the indices has to be a tensor")
     if all(item is None for item in items):
         raise TypeError("expected Tensor as element 0 in argument 0, but got NoneType")
+    if len(items) > len(shape):
+        raise _too_many(len(shape), len(items))
+    whole = None
     for place, item in enumerate(items):
         if item is None:
             found.append(None)
@@ -364,13 +399,20 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
         if array.dtype.kind == "b" or array.dtype == np.uint8:
             note_numbers(array)
             mask = array if array.dtype.kind == "b" else _mask_of_bytes(array)
+            if not mask.ndim:
+                whole = mask  # which stands for no dim beside other positions
+                continue
             found += _positions(mask, (*shape, *(-1,) * array.ndim), len(found))
         elif array.dtype in (np.int64, np.int32):
             found.append(at_hand(array))
         else:
             raise IndexError(_INDEX_DTYPES)
     if len(found) > len(shape):
-        raise IndexError(
-            f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
-        )
+        raise _too_many(len(shape), len(found))
+    if whole is not None and all(each is None for each in found):
+        found = [read_array(_all_or_none, at_hand(whole), counts=True, length=shape[0])]
     return check_indices(found, shape)
+
+
+def _too_many(dims: int, given: int) -> IndexError:
+    return IndexError(f"too many indices for tensor of dimension {dims} (got {given})")

@@ -184,8 +184,11 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
         created[0].__class__ = _in_place_class(type(created[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
     if interceptors and modes.saved_hooks:  # only now do they hold what they will need
+        given = [each for each in arguments if isinstance(each, Tensor) and each is not tensor]
         for node in created:
-            pack_saved(node)
+            kept = _saved_entries(node)
+            places = zip(kept[::3], kept[1::3], strict=True)
+            pack_saved(node, [_among(given, array, counter) for array, counter in places])
     if dual is not None:
         dual.write(tensor, result)
     return tensor
@@ -256,6 +259,12 @@ def _nodes_since(node: Node | None, start: int) -> list[Node]:
 def _saved_entries(node: Node) -> list[Any]:
     """Return what a node saved, without what stands behind: that may be about to be overwritten."""
     return list(node.saved or ())[: 3 * len(node.saved_edges())]
+
+
+def _among(tensors: Sequence[Tensor], array: Any, counter: Any) -> Tensor | None:
+    """Return which of some tensors was saved, if one of them was."""
+    found = (each for each in tensors if each._array is array and each._counter is counter)
+    return next(found, None)
 
 
 def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:

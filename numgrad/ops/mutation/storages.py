@@ -16,8 +16,8 @@ from numgrad.base import dtypes
 from numgrad.base.device import CPU
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor, holder_of, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
-from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.signatures.declared import declare
 
@@ -348,7 +348,7 @@ def _flat_of(
     if not isinstance(first, Sequence):
         words = f"Argument type not recognized: {type(first)}"
         raise TypeError(_OPTIONS.format(name, words))
-    return np.array(FUNCTIONS["as_tensor"](list(first), dtype=dtype)._array).reshape(-1)
+    return np.array(upward.as_tensor(list(first), dtype=dtype)._array).reshape(-1)
 
 
 class _LegacyStorageType(type):

@@ -10,8 +10,10 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.creation.creation import empty_like
+from numgrad.ops.creation.generator import Generator
 from numgrad.ops.movement.slicing import narrow
-from numgrad.ops.nn import rectified
+from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.nn.activated import activated
 from numgrad.ops.nn.piecewise import (
     HARDSIGMOID,
@@ -21,12 +23,14 @@ from numgrad.ops.nn.piecewise import (
     SOFTSHRINK,
     THRESHOLD,
 )
-from numgrad.ops.nn.smooth import ELU, GELU, GELU_TANH, MISH, SILU
+from numgrad.ops.nn.smooth import CELU, ELU, GELU, GELU_TANH, MISH, SILU
+from numgrad.ops.nn.twice import declare_in_place
 from numgrad.ops.pointwise.activation import relu as plain_relu
 from numgrad.ops.pointwise.activation import sigmoid
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.selection import where
 from numgrad.ops.pointwise.trigonometric import tanh
 from numgrad.ops.signatures.declared import declare
 
@@ -56,6 +60,10 @@ __all__ = [
 ]
 
 relu_ = FUNCTIONS["relu_"]
+# Klambauer and others, "Self-normalizing neural networks", 2017: with these, outputs keep mean 0
+# and variance 1.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @declare("relu(Tensor input, bool inplace=False)", function=False, method=False)
@@ -112,17 +120,13 @@ def hardtanh(input: Tensor, min_val: Any, max_val: Any, inplace: bool) -> Tensor
     return activated(HARDTANH, input, min_val, max_val, inplace=inplace)
 
 
-@declare(
-    "hardtanh_(Tensor input, number min_val=-1.0, number max_val=1.0)", function=False, method=False
-)
-def hardtanh_(input: Tensor, min_val: Any, max_val: Any) -> Tensor:
-    """Write `hardtanh` of the input into it, and return it.
-
-    >>> import numgrad as ng
-    >>> ng.nn.functional.hardtanh_(ng.tensor([-3.0, 0.5]))
-    tensor([-1.0000,  0.5000])
+hardtanh_ = declare_in_place(
+    hardtanh,
+    "hardtanh_(Tensor input, number min_val=-1.0, number max_val=1.0)",
     """
-    return hardtanh(input, min_val, max_val, True)
+    >>> ng.nn.functional.hardtanh_(ng.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])""",
+)
 
 
 @declare(
@@ -142,15 +146,13 @@ def leaky_relu(input: Tensor, negative_slope: Any, inplace: bool) -> Tensor:
     return activated(LEAKY_RELU, input, negative_slope, inplace=inplace)
 
 
-@declare("leaky_relu_(Tensor input, number negative_slope=0.01)", function=False, method=False)
-def leaky_relu_(input: Tensor, negative_slope: Any) -> Tensor:
-    """Write `leaky_relu` of the input into it, and return it.
-
-    >>> import numgrad as ng
-    >>> ng.nn.functional.leaky_relu_(ng.tensor([-4.0, 2.0]), 0.25)
-    tensor([-1.,  2.])
+leaky_relu_ = declare_in_place(
+    leaky_relu,
+    "leaky_relu_(Tensor input, number negative_slope=0.01)",
     """
-    return activated(LEAKY_RELU, input, negative_slope, inplace=True)
+    >>> ng.nn.functional.leaky_relu_(ng.tensor([-4.0, 2.0]), 0.25)
+    tensor([-1.,  2.])""",
+)
 
 
 @declare("elu(Tensor input, number alpha=1.0, bool inplace=False)", function=False, method=False)
@@ -166,37 +168,41 @@ def elu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
     return activated(ELU, input, alpha, 1.0, 1.0, inplace=inplace)
 
 
-@declare("elu_(Tensor input, number alpha=1.0)", function=False, method=False)
-def elu_(input: Tensor, alpha: Any) -> Tensor:
-    """Write `elu` of the input into it, and return it.
-
-    >>> import numgrad as ng
-    >>> ng.nn.functional.elu_(ng.tensor([-1.0, 2.0]))
-    tensor([-0.6321,  2.0000])
+elu_ = declare_in_place(
+    elu,
+    "elu_(Tensor input, number alpha=1.0)",
     """
-    return activated(ELU, input, alpha, 1.0, 1.0, inplace=True)
+    >>> ng.nn.functional.elu_(ng.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])""",
+)
 
 
 @declare("selu(Tensor input, bool inplace=False)", function=False, method=False)
 def selu(input: Tensor, inplace: bool) -> Tensor:
-    """Return ``numgrad.selu`` of the input; with `inplace`, in its memory.
+    """Return 1.0507 x where x is positive, else 1.0507 * 1.6733 (e**x - 1).
+
+    Derivative: 1.0507 for positive x, else 1.0507 * 1.6733 e**x.
 
     >>> import numgrad as ng
-    >>> ng.nn.functional.selu(ng.tensor([-1.0, 1.0]))
-    tensor([-1.1113,  1.0507])
+    >>> ng.nn.functional.selu(ng.tensor([-1.0, 0.0, 1.0]))
+    tensor([-1.1113,  0.0000,  1.0507])
     """
-    return rectified.scaled(input, inplace)
+    return activated(ELU, input, _SELU_ALPHA, _SELU_SCALE, 1.0, inplace=inplace)
 
 
 @declare("celu(Tensor input, number alpha=1.0, bool inplace=False)", function=False, method=False)
 def celu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
-    """Return ``numgrad.celu`` of the input; with `inplace`, in its memory.
+    """Return x where it is positive, else alpha (e**(x / alpha) - 1): smooth, as elu need not be.
+
+    Derivative: 1 for positive x, else e**(x / alpha).
 
     >>> import numgrad as ng
-    >>> ng.nn.functional.celu(ng.tensor([-1.0, 1.0]))
-    tensor([-0.6321,  1.0000])
+    >>> ng.nn.functional.celu(ng.tensor([-1.0, 1.0]), 2.0)
+    tensor([-0.7869,  1.0000])
     """
-    return (rectified.celu_ if inplace else rectified.celu)(input, alpha)
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return activated(CELU, input, alpha, inplace=inplace)
 
 
 @declare(
@@ -204,14 +210,18 @@ def celu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
     function=False,
     method=False,
 )
-def threshold(input: Tensor, threshold: Any, value: Any, inplace: bool) -> Tensor:
-    """Return ``numgrad.threshold`` of the input; with `inplace`, in its memory.
+def threshold(
+    input: Tensor, threshold: Any, value: Any, inplace: bool, out: Tensor | None
+) -> Tensor:
+    """Return x where it is above a threshold, else a value.
+
+    Derivative: 1 above the threshold, else 0.
 
     >>> import numgrad as ng
-    >>> ng.nn.functional.threshold(ng.tensor([-1.0, 1.0]), 0.5, 9.0)
-    tensor([9., 1.])
+    >>> ng.nn.functional.threshold(ng.tensor([-1.0, 0.5, 1.0]), 0.5, 9.0)
+    tensor([9., 9., 1.])
     """
-    return activated(THRESHOLD, input, threshold, value, inplace=inplace)
+    return activated(THRESHOLD, input, threshold, value, inplace=inplace, out=out)
 
 
 @declare(
@@ -220,14 +230,42 @@ def threshold(input: Tensor, threshold: Any, value: Any, inplace: bool) -> Tenso
     function=False,
     method=False,
 )
-def rrelu(input: Tensor, lower: Any, upper: Any, training: bool, inplace: bool) -> Tensor:
-    """Return ``numgrad.rrelu`` of the input; with `inplace`, in its memory.
+def rrelu(
+    input: Tensor,
+    lower: Any,
+    upper: Any,
+    training: bool,
+    inplace: bool,
+    generator: Generator | None,
+) -> Tensor:
+    """Return x where it is positive, else a part of it that is drawn between `lower` and `upper`.
+
+    Not in training that part is the mean of the two. Derivative: 1 for positive x, else that part.
+
+    Raises
+    ------
+    RuntimeError
+        If `lower` is greater than `upper`.
 
     >>> import numgrad as ng
     >>> ng.nn.functional.rrelu(ng.tensor([-8.0, 2.0]), 0.25, 0.5)
     tensor([-3.,  2.])
     """
-    return rectified.noisy(input, lower, upper, training, None, inplace)
+    lower, upper = lower.real, upper.real
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return activated(LEAKY_RELU, input, (lower + upper) / 2, inplace=inplace)
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(
+            f"\"rrelu_with_noise_out_cpu\" not implemented for '{input.dtype.scalar_name}'"
+        )
+    slopes = empty_like(input).detach().uniform_(lower, upper, generator=generator)
+
+    def function(stand_in: Tensor) -> Tensor:
+        return mul(stand_in, where(stand_in.detach() <= 0, slopes, 1.0))
+
+    return perform(function, "rrelu", input) if inplace else function(input)
 
 
 @declare("silu(Tensor input, bool inplace=False)", function=False, method=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.numpy.reductions import axes_of, axis_of, put
@@ -165,7 +166,7 @@ def repeat(a: Tensor, repeats: Any, axis: Any = None) -> Tensor:
     if axis is None:
         a, axis = a.reshape(-1), 0
     if isinstance(repeats, (list, tuple)):
-        repeats = FUNCTIONS["as_tensor"](repeats)
+        repeats = upward.as_tensor(repeats)
     if isinstance(repeats, Tensor):
         if repeats._array.dtype.kind not in "iub":
             raise TypeError(f"numpy.repeat: repeats are integers, not of {repeats.dtype!r}")
@@ -233,7 +234,7 @@ def transpose(a: Tensor, axes: Any = None) -> Tensor:
 def where(condition: Any, *branches: Any) -> Any:
     """Return ``numpy.where``, whose condition may be numbers: those that are not 0 hold."""
     if not isinstance(condition, Tensor):
-        condition = FUNCTIONS["as_tensor"](condition)
+        condition = upward.as_tensor(condition)
     if condition._array.dtype.kind != "b":
         condition = condition != 0
     return FUNCTIONS["where"](condition, *branches)
@@ -242,8 +243,7 @@ def where(condition: Any, *branches: Any) -> Any:
 def clip(a: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
     """Return ``numpy.clip``, whose bounds are numbers or broadcast, or missing."""
     bounds = [
-        FUNCTIONS["as_tensor"](each) if isinstance(each, (list, tuple)) else each
-        for each in (min, max)
+        upward.as_tensor(each) if isinstance(each, (list, tuple)) else each for each in (min, max)
     ]
     if any(isinstance(each, Tensor) for each in bounds):
         for name, bound in zip(("maximum", "minimum"), bounds, strict=True):
@@ -297,7 +297,7 @@ def take(
         a, axis = a.reshape(-1), 0
     axis = axis_of(axis, a.ndim)
     length = a.shape[axis]
-    positions = FUNCTIONS["as_tensor"](indices)
+    positions = upward.as_tensor(indices)
     if positions._array.dtype.kind not in "iu":
         raise TypeError(f"numpy.take: positions are integers, not of {positions.dtype!r}")
     if mode == "clip":
@@ -341,7 +341,7 @@ def full_like(a: Tensor, fill_value: Any, shape: Any = None, dtype: Any = None) 
     size = tuple(a.shape) if shape is None else lengths(shape)
     if not isinstance(fill_value, (Tensor, list, tuple, np.ndarray)):
         return a.new_full(size, fill_value, dtype=dtype)
-    value = FUNCTIONS["as_tensor"](fill_value)
+    value = upward.as_tensor(fill_value)
     filled: Tensor = value.to(a.dtype if dtype is None else dtype).expand(size).clone()
     return filled
 

@@ -16,6 +16,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.math.functions import operation_of
 from numgrad.ops.arguments.nested import is_foreign
 from numgrad.ops.core.primitive import CATALOGUE
@@ -158,7 +159,7 @@ def operand_of(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
         return FUNCTIONS["stack"]([_tensor_of(operand_of(each)) for each in value])
     if isinstance(value, (np.ndarray, list, tuple)) or is_foreign(type(value)):
-        return FUNCTIONS["as_tensor"](value)
+        return upward.as_tensor(value)
     raise TypeError(f"a tensor can't be combined with {type(value).__name__}")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import FUNCTIONS
 
@@ -110,7 +111,7 @@ def _mask(where: Any, a: Tensor) -> Tensor | None:
     """Return a mask in the shape of what it says of, None where it leaves nothing out."""
     if where is True:
         return None
-    made: Tensor = FUNCTIONS["as_tensor"](where)
+    made: Tensor = upward.as_tensor(where)
     if made._array.dtype.kind != "b":
         raise TypeError(f"where= must be an array of bools, not of {made._array.dtype}")
     return made.expand(a.shape)
@@ -153,7 +154,7 @@ def _plain(name: str) -> Callable[..., Tensor]:
         else:
             result = _reduce(target, a, axis, keepdims, **options)
             if initial is not None:
-                start = FUNCTIONS["as_tensor"](_number(initial, result), dtype=result.dtype)
+                start = upward.as_tensor(_number(initial, result), dtype=result.dtype)
                 result = FUNCTIONS[_JOIN[name]](result, start)
         return put(name, result, out)
 

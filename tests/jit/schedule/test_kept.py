@@ -463,3 +463,34 @@ def what_is_stored_and_read_where_its_place_is_one_number() -> Outputs:
 def what_is_dear_behind_a_product() -> Outputs:
     y = chain(product(S, S), 9)
     return [g.part(y, 0, 3), g.op("exp", y)]
+
+
+@STEPS.becomes(
+    "3x4: store add, store reshape <- input",
+    "one: store neg <- reshape",
+    "kept: reshape",
+)
+def the_first_of_what_is_merged() -> Outputs:
+    y = g.op("exp", X)
+    return [g.op("add", y, 1.0), g.op("neg", g.view(g.reshape(y, 12), (), (0, ())))]
+
+
+@STEPS.becomes(
+    "3x4: store add, store reshape <- input",
+    "3x4: store neg <- reshape",
+    "kept: reshape",
+)
+def turned_what_is_merged() -> Outputs:
+    y = g.op("exp", X)
+    return [g.op("add", y, 1.0), g.op("neg", turned(g.reshape(y, 12)))]
+
+
+@STEPS.becomes(
+    "3x4x5: store exp, store add <- input",
+    "5x3x4: store neg <- exp",
+    "kept: exp",
+)
+def moved_what_is_merged() -> Outputs:
+    y = g.op("exp", T)
+    moved = g.view(g.reshape(y, 12, 5), (5, 12), (0, ((1, 1),)), (0, ((0, 1),)))
+    return [g.op("add", y, 1.0), g.op("neg", moved)]

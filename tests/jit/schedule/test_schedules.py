@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.validate import validate
 from numgrad.jit.passes.simplify import simplify
+from tests.jit.graphs import gather, op, scatter, view
 from tests.jit.graphs import given as given_value
-from tests.jit.graphs import op, view
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 from tests.jit.random_graphs import random_arrays, random_graph
 from tests.jit.run_source import run_source
@@ -98,4 +98,19 @@ def test_large_steps_and_starts_along_several_dims_are_told_apart(order: tuple[i
     windows = [(starts[dim], ((order[dim], 1), (order[dim] + 3, steps[dim]))) for dim in range(3)]
     graph = Graph([x], [op("neg", view(x, shape, *maps)), view(x, (*shape, 2, 2, 2), *windows)])
     arrays = [np.random.default_rng(0).normal(size=x.shape)]
+    check(graph, arrays, interpret(graph, arrays))
+
+
+@pytest.mark.parametrize("steps", list(permutations((3, 4, 5, 7)))[::5], ids=str)
+def test_large_steps_of_positions_are_told_apart(steps: tuple[int, ...]) -> None:
+    """Along each dim an element of the part goes one step, and a position another one."""
+    x, at = given_value(40, 50), [given_value(3, 4, dtype=np.int64) for _ in range(2)]
+    down, right, first, second = steps
+    maps = [(3, ((0, down), (2, first))), (4, ((1, right), (3, second)))]
+    part = given_value(3, 4)
+    read = gather(x, (3, 4), maps, *at)
+    graph = Graph([x, part, *at], [read, scatter(x, part, maps, *at, adds=True)])
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=each.shape) for each in (x, part)]
+    arrays += [rng.integers(0, 3, (3, 4)) for _ in at]
     check(graph, arrays, interpret(graph, arrays))

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.jit import graphs as g
-from tests.jit.schedule.steps import Outputs, Table, check_steps, product, put, turned, zeros
+from tests.jit.schedule.steps import (
+    Outputs,
+    Table,
+    check_steps,
+    positions,
+    product,
+    put,
+    turned,
+    zeros,
+)
 
 X, T, S, V = g.given(3, 4), g.given(3, 4, 5), g.given(4, 4), g.given(8)
 C = g.given(3, 4, dtype="complex128")
@@ -437,3 +446,76 @@ def sums_of_rows_and_of_columns() -> Outputs:
 def sums_of_rows_and_what_they_add_up_to() -> Outputs:
     s = g.reduce("sum", T, 2)
     return [g.op("sub", s, g.reduce("sum", s))]
+
+
+@STEPS.becomes(
+    "3x2 inner [1]: sum1 gather, store exp, store neg <- input input reduce input",
+    "kept: reduce",
+)
+def rows_of_elements_and_of_what_they_are_taken_from() -> Outputs:
+    rows = g.gather(X, (3, 2), [(0, ((0, 1),)), (0, ((2, 1),))], positions(3, 2))
+    first = g.view(X, (3,), (0, ((0, 1),)), (0, ()))
+    return [g.op("exp", g.reduce("sum", rows, 1)), g.op("neg", first)]
+
+
+@STEPS.becomes(
+    "4x2 inner [1]: sum1 gather, store exp, store neg <- input input reduce input",
+    "kept: reduce",
+)
+def columns_of_elements_and_of_what_they_are_taken_from() -> Outputs:
+    rows = g.gather(X, (4, 2), [(0, ((2, 1),)), (0, ((0, 1),))], positions(4, 2))
+    first = g.view(X, (4,), (0, ()), (0, ((0, 1),)))
+    return [g.op("exp", g.reduce("sum", rows, 1)), g.op("neg", first)]
+
+
+@STEPS.becomes(
+    "3x4 inner [1]: store scatter, sum1 input <- input scatter",
+    "3x2: scatter route <- input input",
+    "3x4: store neg <- scatter",
+    "kept: scatter",
+)
+def rows_that_are_put_and_rows_they_are_put_into() -> Outputs:
+    maps = [(0, ((0, 1),)), (0, ((2, 1),))]
+    into = g.scatter(X, g.given(3, 2), maps, positions(3, 2), adds=True)
+    return [g.op("neg", into), g.reduce("sum", X, 1)]
+
+
+@STEPS.becomes(
+    "matmul of input[0; 4 1], input[0; 5 1]",
+    "3x5 inner [1]: sum1 matmul, store exp <- matmul input",
+    "kept: matmul",
+)
+def rows_of_a_product_and_of_its_left_operand() -> Outputs:
+    first = g.view(X, (3,), (0, ((0, 1),)), (0, ()))
+    return [g.reduce("sum", product(X, g.given(4, 5)), 1), g.op("exp", first)]
+
+
+@STEPS.becomes(
+    "matmul of input[0; 4 1], input[0; 5 1]",
+    "5x3 inner [1]: sum1 view, store exp <- matmul input",
+    "kept: matmul",
+)
+def columns_of_a_product_and_of_its_right_operand() -> Outputs:
+    right = g.given(4, 5)
+    columns = g.transpose(product(X, right))
+    first = g.view(right, (5,), (0, ()), (0, ((0, 1),)))
+    return [g.reduce("sum", columns, 1), g.op("exp", first)]
+
+
+@STEPS.becomes(
+    "matmul of input[0; 4 1], input[0; 5 1]",
+    "4x3 inner [1]: sum1 view, store exp <- input input",
+)
+def columns_and_rows_that_are_multiplied() -> Outputs:
+    right = g.given(4, 5)
+    first = g.view(right, (4,), (0, ((0, 1),)), (0, ()))
+    return [product(X, right), g.reduce("sum", g.transpose(X), 1), g.op("exp", first)]
+
+
+@STEPS.becomes(
+    "0x4: store exp <- input",
+    "2x0: store neg <- exp",
+    "kept: exp",
+)
+def shapes_without_elements() -> Outputs:
+    return [g.op("neg", g.reshape(g.op("exp", g.given(0, 4)), 2, 0))]

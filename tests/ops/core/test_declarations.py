@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rules": ({"vjp": (None,)}, "wrong: every operand needs a rule, or None"),
     "too many rules": ({"vjp": (None,) * 3}, "wrong: every operand needs a rule, or None"),
     "what rules name": (
-        {"vjp": (None, lambda g, y, input, that, this: g)},
+        {"vjp": (None, lambda g, y, input, that, this: that if g else this)},
         "wrong: a rule names ['that', 'this'], which are not operands",
     ),
     "numbers": ({"numbers": ("input",)}, "wrong: the parameters ('input',) must stand last"),

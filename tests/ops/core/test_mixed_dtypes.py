@@ -162,3 +162,19 @@ def test_both_parts_of_complex_numbers_are_replaced(
         ]
     for found in ours:
         assert found.numpy().view(narrow).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ["atan2", "pow", "xlogy", "hypot", "true_divide", "logaddexp"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_wider_operand_without_dims_counts_as_in_the_rules(name: str, place: int) -> None:
+    """It does not widen the result, but what the rule computes of it alone."""
+    random = np.random.default_rng(0)
+    row = ng.from_numpy(random.uniform(0.1, 3, 400).astype(np.float32)).requires_grad_()
+    number = ng.tensor(1.2345678912345, dtype=ng.float64, requires_grad=True)
+    given = [row, number] if place else [number, row]
+    by_rules = gradients(ng, name, given, create_graph=True)
+    for _ in range(4):  # on the long way, and by what is remembered
+        found = gradients(ng, name, given, create_graph=False)
+        for ours, expected in zip(found, by_rules, strict=True):
+            assert ours.dtype is expected.dtype
+            assert ours.numpy().tobytes() == expected.numpy(force=True).tobytes()

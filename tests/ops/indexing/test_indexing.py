@@ -35,8 +35,14 @@ CALLS = [
     "m.index_copy(0,torch.tensor([0]),m[:1])",
     "m.index_fill(0,torch.tensor([0]),1.0)",
     "m.index_fill(0,torch.tensor([0]),v[0])",
+    "m.half().index_fill(0,torch.tensor([0]),torch.tensor(1.5))",
+    "m.int().index_fill(0,torch.tensor([0]),torch.tensor(2.5))",
     "m.index_put((torch.tensor([0]),),v[0])",
     "m.index_put((torch.tensor([0]),),v[0],True)",
+    "m.index_put((torch.tensor(True),),v[0])",
+    "m.index_put((torch.tensor(False),),v[0])",
+    "m.index_put((torch.tensor(True),torch.tensor([0])),v[0])",
+    "m.index_put((torch.tensor([0]),torch.tensor(1,dtype=torch.uint8)),v[0])",
     "torch.select_scatter(m,v[:4],0,0)",
     "torch.slice_scatter(m,m[:1],0,0,1)",
     "torch.diagonal_scatter(m,v[:3])",
@@ -245,6 +251,10 @@ ERRORS = [
     "m.index_copy(0,torch.tensor([7]),m[:1])",
     "m.index_fill(0,torch.tensor([7]),1.0)",
     "m.index_fill(0,torch.tensor([0]),v)",
+    "m.index_fill(0,torch.tensor([0]),torch.tensor(1j))",
+    "m.char().index_fill(0,torch.tensor([0]),torch.tensor(300))",
+    "v[0].index_put((torch.tensor(True),),v[0])",
+    "v.index_put((torch.tensor(True),torch.tensor([True])),v[0])",
     "m.sort(5)",
     "m.topk(5)",
     "m.topk(-1)",
@@ -430,13 +440,24 @@ def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
 @pytest.mark.parametrize(
     "value", ["lib.tensor(7.0, dtype=lib.float64)", "lib.tensor([2])", "lib.tensor(True)"]
 )
-@pytest.mark.parametrize("key", ["x < 0", "(x < 0, ...)", "[True, False, True]"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "x < 0",
+        "(x < 0, ...)",
+        "[True, False, True]",
+        "(None, x < 0)",
+        "(slice(1, None), x[0] < 0)",
+        "(x[:, 0] < 0, 0)",
+        "(-1, x[0] < 0)",
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_one_element_of_any_dtype_fills_a_mask(
     torch: Any, value: str, key: str, dtype: str
 ) -> None:
     def filled(lib: Any) -> Any:
-        x = lib.tensor([1, -2, 3], dtype=getattr(lib, dtype))
+        x = lib.tensor([[1, -2], [3, 4], [-5, 6]], dtype=getattr(lib, dtype))
         x[eval(key, {"x": x})] = eval(value, {"lib": lib})
         return x.tolist()
 

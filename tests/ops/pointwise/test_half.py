@@ -83,6 +83,7 @@ h.clamp(0, 1), torch.where(h > 0, h, 0.), torch.where(h > 0, h, one)
 torch.cat([h, h[:1]]), torch.cat([h, one]), torch.stack([h[:1], h[1:2]])
 h[h > 0], h[[0, 1]], h.index_add(0, torch.tensor([0]), h[:1]), h.index_put((torch.tensor([0]),), h[1])
 h.view(3, 1).expand(3, 2).sum(0), h.t(), h[::2], h.view(1, 3)._base is h
+[r.stride() for r in (h.expand(4, 3) * 1, h.expand(4, 3).exp(), h.expand(2, 3) + h.expand(2, 3))]
 torch.einsum('i,i', h[:2], h[:2]), torch.equal(h, h), torch.allclose(h, h)
 torch.set_default_dtype(torch.half); d = torch.tensor(1.5), torch.zeros(2); torch.set_default_dtype(torch.float32) -> d
 torch.ones(300000, dtype=torch.half).requires_grad_().mean()
