@@ -128,7 +128,7 @@ def scan(
     carry_of, row_of = builder_of(carry_spec), builder_of(xs_spec)
 
     def step(current: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
-        result = f(carry_of(current), row_of(row))
+        result: Any = f(carry_of(current), row_of(row))
         if not isinstance(result, tuple) or len(result) != 2:
             kind = "Tensor" if isinstance(result, Tensor) else type(result).__name__
             raise RuntimeError(
