@@ -151,23 +151,22 @@ def _near_y1(x: Any) -> Any:
     return (mpmath.bessely(1, x) - singular) / x
 
 
-def _normal_quantile(t: Any) -> Any:
-    """Return minus the number that standard normal ones are below with probability e**(-t*t/2)."""
-    target = -t * t / 2
-    x = mpf(t)
+def _normal_quantile(s: Any) -> Any:
+    """Return what the quantile of p is over p - 1/2, where 4 p (1 - p) is e**(-s*s)."""
+    rest = mpmath.exp(-s * s)
+    x = _ROOT(1 - rest)  # 1 - 2 p
+    if x < mpf(0.5):
+        return 2 * _ROOT(2) * (mpmath.erfinv(x) / x if x else _ROOT(mpmath.pi) / 2)
+    p = rest / (2 * (1 + x))
+    target = mpmath.log(p)
+    z = _ROOT(-2 * target)
     for _ in range(60):
-        tail = mpmath.erfc(x / _ROOT(2)) / 2
-        step = (mpmath.log(tail) - target) * tail * _ROOT(2 * mpmath.pi) * mpmath.exp(x * x / 2)
-        x += step
+        tail = mpmath.erfc(z / _ROOT(2)) / 2
+        step = (mpmath.log(tail) - target) * tail * _ROOT(2 * mpmath.pi) * mpmath.exp(z * z / 2)
+        z += step
         if abs(step) < mpf(10) ** -50:
             break
-    return x
-
-
-def _quantile_near_half(w: Any) -> Any:
-    """Return the number of a probability of 1/2 + sqrt(w), over sqrt(w)."""
-    q = _ROOT(w) if w > 0 else mpf(10) ** -25
-    return _ROOT(2) * mpmath.erfinv(2 * q) / q
+    return 2 * z / x
 
 
 TABLES = {
@@ -246,9 +245,8 @@ TABLES = {
         for order in (0, 1)
         for part in (0, 1)
     },
-    # Quantiles of the normal distribution: near 1/2, and by sqrt(-2 ln p) below 1/4.
-    "QUANTILE_NEAR": Table(_quantile_near_half, 0, 0, 0.0625),
-    "QUANTILE_FAR": Table(_normal_quantile, 0.5, 3, 78),
+    # Quantiles of the normal distribution.
+    "QUANTILE": Table(_normal_quantile, 0.5, 0, 55),
 }
 
 

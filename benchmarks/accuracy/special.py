@@ -56,6 +56,7 @@ FUNCTIONS: dict[str, tuple[Exact, float, float, bool]] = {
     "ndtr": (_ndtr, -37, 38, False),
     "log_ndtr": (_log_ndtr, -LARGEST, 38, False),
     "ndtri": (_ndtri, 0, 1, False),
+    "erfinv": (mpmath.erfinv, -1, 1, False),
     "i0": (_of(mpmath.besseli, 0), -710, 710, False),
     "i1": (_of(mpmath.besseli, 1), -710, 710, False),
     "i0e": (_of(mpmath.besseli, 0, -1), -LARGEST, LARGEST, False),

@@ -62,6 +62,7 @@ def has_half(values: Any) -> bool:
     return any(type(value) is np.ndarray and value.dtype == HALF for value in values)
 
 
+@silent
 def add_halves(target: Array, source: Array) -> None:
     """Add to an array of float16 in place."""
     target[...] = narrowed(target.astype(WIDE) + source.astype(WIDE))

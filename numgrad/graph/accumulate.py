@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF, add_halves, sum_of_halves
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.anomaly import note_write
@@ -185,7 +186,7 @@ def sum_of(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> np.ndarra
     if left.ndim < 2 or left.flags.c_contiguous:
         return add_arrays(left, right)
     total = empty_for(left.shape, left.dtype, [left, right])
-    np.add(left, right, out=total)
+    silent(np.add)(left, right, out=total)
     return total
 
 

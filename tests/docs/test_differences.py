@@ -88,3 +88,23 @@ def test_the_gradient_of_polar_is_right_at_negative_lengths() -> None:
     length = ng.tensor([-2.0, -0.5, 2.0], dtype=ng.float64, requires_grad=True)
     angle = ng.tensor([0.3, -2.0, 1.0], dtype=ng.float64, requires_grad=True)
     assert ng.autograd.gradcheck(ng.polar, (length, angle))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("wide", [2**63, 2**64 - 1, 2**70, -(2**63) - 1, -(2**80)])
+def test_wide_ints_are_floats_where_the_result_is_one(dtype: str, wide: int) -> None:
+    x = ng.tensor([1, 0, 1]).to(getattr(ng, dtype))
+    real = x.to(ng.promote_types(x.dtype, ng.float32))
+    for call in (lambda x, n: x / n, lambda x, n: n / x, lambda x, n: ng.div(x, n)):
+        assert call(x, wide).tolist() == call(real, float(wide)).tolist()
+    if x.is_floating_point():
+        for call in (lambda x, n: x + n, lambda x, n: x - n, lambda x, n: x * n):
+            assert call(x, wide).tolist() == call(x, float(wide)).tolist()
+    elif not 0 <= wide < 2**64:
+        with pytest.raises(OverflowError, match="convert"):
+            x + wide
+
+
+def test_a_division_with_no_rounding_records_the_node_of_one() -> None:
+    x = ng.ones(2, requires_grad=True)
+    assert ng.div(x, 2, rounding_mode=None).grad_fn.name() == (x / 2).grad_fn.name()

@@ -124,19 +124,42 @@ def test_compiled_programs_are_as_eager_ones(around: str, seed: int) -> None:
         _close(one, other, A.dtype, max(1.0, float(other.abs().max())))
 
 
-@pytest.mark.sampled(0.1)
-@pytest.mark.parametrize("name", KEYS)
-def test_second_derivatives_are_as_eager_ones(name: str) -> None:
-    drawn = random.Random(name)
-    loss = _program(drawn, [name], "scan")
-    A, b = (each.double() for each in _arguments(drawn, (), drawn.choice([2, 3])))
+# Derivatives of the second order along one direction, by reverse and forward mode.
+ORDERS: dict[str, Callable[..., Any]] = {
+    "reverse over reverse": lambda loss, v: func.grad(
+        lambda A, b: (func.grad(loss)(A, b) * v).sum()
+    ),
+    "forward over reverse": lambda loss, v: (
+        lambda A, b: func.jvp(lambda A: func.grad(loss)(A, b), (A,), (v,))[1]
+    ),
+    "reverse over forward": lambda loss, v: func.grad(
+        lambda A, b: func.jvp(lambda A: loss(A, b), (A,), (v,))[1]
+    ),
+    "a row of the Hessian each": lambda loss, v: (
+        lambda A, b: (func.hessian(loss)(A, b) * v).flatten(-v.ndim).sum(-1)
+    ),
+}
 
-    def curvature(A: Any, b: Any) -> Any:
-        return (func.grad(loss)(A, b) * ng.cos(A)).sum()
 
-    expected = func.grad(curvature)(A, b)
-    found = ng.jit(func.grad(curvature))(A, b)
-    _close(found, expected, A.dtype, max(1.0, float(expected.abs().max())))
+@pytest.mark.sampled(0.03)
+@pytest.mark.parametrize("seed", range(4 * len(KEYS)))
+def test_second_derivatives_are_as_eager_ones_and_as_finite_differences(seed: int) -> None:
+    drawn = random.Random(f"second {seed}")
+    around = drawn.choice(["scan", "while", "cond", "none"])
+    order = ORDERS[drawn.choice(list(ORDERS))]
+    loss = _program(drawn, [KEYS[seed % len(KEYS)]], around)
+    A, b = (each.double() for each in _arguments(drawn, (), drawn.choice([1, 2, 2, 3])))
+    v = ng.from_numpy(np.random.default_rng(seed).standard_normal(A.shape))
+    function = order(loss, v)
+    expected = function(A, b)
+    much = max(1.0, float(expected.abs().max()))
+    compiled = ng.jit(function)
+    _close(compiled(A, b), expected, A.dtype, much)
+    (found,) = compiled.lower(A, b).dispatcher(A.numpy(), b.numpy())
+    _close(found, expected, A.dtype, much)
+    gradient, h = func.grad(loss), 1e-5
+    difference = (gradient(A + h * v, b) - gradient(A - h * v, b)) / (2 * h)
+    np.testing.assert_allclose(expected, difference, rtol=1e-5, atol=1e-5 * much)
 
 
 @pytest.mark.parametrize("batch", [(), (3,)])

@@ -185,7 +185,8 @@ def fori_loop(
     def carried(value: Any, i: Any) -> tuple[Any, None]:
         return body_fn(i, value), None
 
-    carried.__wrapped__ = body_fn  # type: ignore[attr-defined] # whom errors name
+    carried.__wrapped__ = body_fn  # type: ignore[attr-defined] # whom errors name, and in which
+    carried.words = "fori_loop", "value", "body_fn"  # type: ignore[attr-defined] # words
     result, _ = scan(carried, init, arange(first, last), checkpoint=checkpoint)
     return result
 

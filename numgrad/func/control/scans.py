@@ -123,18 +123,19 @@ def scan(
     count = _count(columns, length)
     ys_spec: list[TreeSpec] = []
     first: list[Leaves] = []
-    where = f"Where: f {name_of(f)}"
+    api, handed_on, role = getattr(f, "words", ("scan", "carry", "f"))
+    where = f"Where: {role} {name_of(f)}"
     carry_of, row_of = builder_of(carry_spec), builder_of(xs_spec)
 
     def step(current: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
-        result = f(carry_of(current), row_of(row))
+        result: Any = f(carry_of(current), row_of(row))
         if not isinstance(result, tuple) or len(result) != 2:
+            kind = "Tensor" if isinstance(result, Tensor) else type(result).__name__
             raise RuntimeError(
-                "scan: Expect f to return a tuple (next_carry, y) but got "
-                f"{type(result).__name__}.\n{where}"
+                f"scan: Expect f to return a tuple (next_carry, y) but got {kind}.\n{where}"
             )
-        after = read_returned(result[0], current, "carry")
-        check_same("scan", ("init", "carry"), (carry, carry_spec), after, where)
+        after = read_returned(result[0], current, handed_on)
+        check_same(api, ("init", handed_on), (carry, carry_spec), after, where)
         ys, spec = read_returned(result[1], first[0] if first else (), "y")
         if first:
             names = "the first y", "y"

@@ -11,9 +11,7 @@ from numgrad.jit.rolling.trace import Trace
 
 __all__ = ["FURTHEST", "TURNS_BESIDE", "Pattern", "Source"]
 
-TURNS_BESIDE = (
-    2  # turns before or behind a run among whose operations is looked for more of its like
-)
+TURNS_BESIDE = 2  # before or behind a run, among whose operations is looked for more of its like
 FURTHEST = 4  # turns back from which a value may be taken
 
 

@@ -4,8 +4,8 @@ Method: what erfc is made of, a power of e and a polynomial that are each the su
 (`numgrad.math.real.error_functions`). The exponent of the distribution function, -x**2/2, is that
 of the exact square, so that the rounding of x/sqrt(2) matters in the polynomial alone. Its
 logarithm is that of erfc(t) e**(t*t) less x**2/2 below 0, and log1p of the other tail above. The
-quantile is a polynomial of (p - 1/2)**2 between 1/4 and 3/4, and a piecewise one of sqrt(-2 ln p)
-further out, where p is the smaller tail.
+quantile is p - 1/2 times a piecewise polynomial of sqrt(-ln(4 p (1 - p))), which is nearly a line
+in the tails and flat in the middle: errors of its argument count for little.
 
 Error bounds are those of `numgrad.codegen.scalar_ops`, measured in tests/math/real and in
 benchmarks/accuracy. The polynomials of the quantile were fitted by benchmarks/accuracy/pieces.py.
@@ -25,10 +25,10 @@ from numgrad.math.real.double_word import fast_two_sum, two_product
 from numgrad.math.real.error_functions import PARTS
 from numgrad.math.real.formats import Format, for_each
 from numgrad.math.real.logarithms import LOG, make_log_of_sum
-from numgrad.math.real.pieces import limited, make_locate, make_pieces, make_series
+from numgrad.math.real.pieces import limited, make_locate, make_pieces
 from numgrad.math.real.polynomials import make_polynomial
 
-__all__ = ["ERFCX", "LOG_NDTR", "NDTR", "NDTRI"]
+__all__ = ["ERFCX", "LOG_NDTR", "NDTR", "NDTRI", "make_quantile"]
 
 
 # (-1)**n (2n - 1)!! from n = 7 down to 0, without the 1 of n = 0: DLMF 7.12.1, in 1/(2 x**2).
@@ -110,23 +110,29 @@ def _make_log_ndtr(format: Format) -> Any:
     return log_ndtr
 
 
+def make_quantile(format: Format) -> Any:
+    """Return the quantile over p - 1/2, as a function of 4 p (1 - p)."""
+    log = LOG[from_dtype(np.dtype(format.number))]
+    zero, most = format.number(0), format.number(27.5)
+    locate, pieces = make_locate(format, 0.5), make_pieces(format, "QUANTILE")
+
+    def quantile(rest):  # type: ignore[no-untyped-def]
+        return pieces(*locate(limited(sqrt(-log(rest)), zero, most)))
+
+    return quantile
+
+
 def _make_ndtri(format: Format) -> Any:
     """Return the quantile."""
-    number, log = format.number, LOG[from_dtype(np.dtype(format.number))]
-    zero, quarter, half, one, two = (number(v) for v in (0, 0.25, 0.5, 1, 2))
+    number = format.number
+    zero, half, one, four = (number(v) for v in (0, 0.5, 1, 4))
     infinity, nan = number(math.inf), number(math.nan)
-    lowest, highest = number(1.5), number(39)
-    near = make_series(format, "QUANTILE_NEAR")
-    locate, pieces = make_locate(format, 0.5, 3), make_pieces(format, "QUANTILE_FAR")
+    quantile = make_quantile(format)
 
     def ndtri(p):  # type: ignore[no-untyped-def]
-        q = p - half
         is_below = p < half
         smaller = where(is_below, p, one - p)
-        t = sqrt(-two * log(smaller))
-        far = pieces(*locate(limited(t, lowest, highest)))
-        far = where(is_below, -far, far)
-        value = where(smaller > quarter, q * near(q * q), far)
+        value = (p - half) * quantile(four * smaller * (one - smaller))
         value = where(smaller > zero, value, where(is_below, -infinity, infinity))
         return where(smaller >= zero, value, nan)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
@@ -349,6 +350,7 @@ def _diagonal_of(g: Tensor, input_shape: tuple[int, int]) -> Tensor:
     return spread
 
 
+@silent
 def _trace(input: Array) -> Array:
     return np.asarray(np.trace(input, dtype=np.int64 if input.dtype.kind in "iu" else None))
 

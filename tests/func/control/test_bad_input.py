@@ -71,7 +71,7 @@ BODIES: list[tuple[Callable[..., Any], Callable[[], Any], str]] = [
     (
         shorter,
         lambda: func.fori_loop(0, 3, lambda i, c: shorter(c), x),
-        r"init: float32\[3\]\ncarry: float32\[2\]",
+        r"init: float32\[3\]\nvalue: float32\[2\]",
     ),
     (shorter, lambda: func.map(sometimes, x), "leaves|tuple|index"),
 ]

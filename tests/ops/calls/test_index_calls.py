@@ -19,6 +19,7 @@ import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
 from numgrad.ops.calls import dispatch
 from numgrad.ops.calls.dispatch import _TABLES, _go_the_long_way
+from numgrad.ops.indexing import assignment
 from tests.cases import examples
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -185,3 +186,15 @@ def test_calls_are_remembered(name: str) -> None:
     found = [program for calls in tables.values() for program in calls.programs.values()]
     assert found
     assert _go_the_long_way not in found
+
+
+@pytest.mark.parametrize("name", [each for each in CALLS if "] = " in each])
+def test_assignments_go_by_their_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fifth does not go the long way, but what may overlap with its own key does."""
+    for seed in range(4):
+        CALLS[name](*tensors("numbers", seed))
+    taken: list[Any] = []
+    long_way = assignment._put
+    monkeypatch.setattr(assignment, "_put", lambda *call: (taken.append(call), long_way(*call))[1])
+    CALLS[name](*tensors("numbers", 9))
+    assert bool(taken) == (name == "m[m] = False")
