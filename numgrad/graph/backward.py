@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.cotangents import GradientEdge, check_batches, roots_of
+from numgrad.graph.cotangents import GradientEdge, as_tuple, check_batches, roots_of
 from numgrad.graph.engine import run
 from numgrad.graph.frames import user_frame
 from numgrad.graph.modes import interceptors, is_transformed
@@ -86,9 +86,9 @@ def backward(
         )
     if create_graph:
         _warn_of_cycle()
-    outputs = _as_tuple(tensors)
+    outputs = as_tuple(tensors)
     if inputs is not None:
-        inputs = _as_tuple(inputs)
+        inputs = as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = roots_of(outputs, grad_tensors)
@@ -174,8 +174,8 @@ def grad(
     >>> ng.autograd.grad(dy, x)
     (tensor(2.),)
     """
-    targets = _as_tuple(inputs)
-    sources = _as_tuple(outputs)
+    targets = as_tuple(inputs)
+    sources = as_tuple(outputs)
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
@@ -230,7 +230,7 @@ def _batched(
     """Run one backward pass for all entries of batched cotangents."""
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
-    batches = _as_tuple(grad_outputs)
+    batches = as_tuple(grad_outputs)
     check_batches(outputs, batches)
     roots = roots_of(outputs, [batch[0] for batch in batches])
     fitting = [
@@ -245,12 +245,6 @@ def _batched(
         create_graph=create_graph,
     )
     return found
-
-
-def _as_tuple(tensors: Any) -> tuple[Any, ...]:
-    if type(tensors) is tuple:
-        return tensors
-    return (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
 
 
 def _input_edge(tensor: Any) -> Edge:

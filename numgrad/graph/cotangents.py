@@ -13,7 +13,7 @@ from numgrad.graph.node import Node
 from numgrad.graph.size import Size
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
 
-__all__ = ["GradientEdge", "check_batches", "roots_of"]
+__all__ = ["GradientEdge", "as_tuple", "check_batches", "roots_of"]
 
 
 class GradientEdge(NamedTuple):
@@ -72,6 +72,18 @@ def _cotangent(position: int, output: Any, gradient: Any) -> Tensor:
     return gradient
 
 
+def as_tuple(tensors: Any) -> tuple[Any, ...]:
+    """Return tensors that are given as one, or as a sequence.
+
+    An array is none, whatever its class says of iteration, which might never end.
+    """
+    if type(tensors) is tuple:
+        return tensors
+    if isinstance(tensors, (Tensor, GradientEdge)):
+        return (tensors,)
+    return tuple(np.asarray(tensors) if isinstance(tensors, np.ndarray) else tensors)
+
+
 def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
     """Return where the engine starts, each edge with its checked cotangent."""
     if type(grad_tensors) is Tensor and len(outputs) == 1 and isinstance(outputs[0], Tensor):
@@ -81,12 +93,7 @@ def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Te
             edge = gradient_edge(output)
             if edge is not NO_EDGE:
                 return [(edge, grad_tensors)]
-    if grad_tensors is None:
-        given: Sequence[Any] = (None,) * len(outputs)
-    elif isinstance(grad_tensors, Tensor):
-        given = (grad_tensors,)
-    else:
-        given = tuple(grad_tensors)
+    given = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
     cotangents = []
     # What is no gradient at all is found before how many there are, as in PyTorch.
     for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below

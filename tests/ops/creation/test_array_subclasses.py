@@ -202,3 +202,26 @@ def test_numbers_in_the_other_byte_order_are_refused_or_read_as_they_are(door: s
     array, take = DOORS[door]
     found = _attempt(lambda: take(array.astype(array.dtype.newbyteorder())))
     assert found in (ValueError, TypeError, IndexError, _told(take(array.copy())))
+
+
+GRADIENTS: list[Callable[[Tensor, Any], Any]] = [
+    lambda x, array: (x * 2).sum(0).backward(array),
+    lambda x, array: ng.autograd.backward([(x * 2).sum(0)], array),
+    lambda x, array: ng.autograd.grad((x * 2).sum(0), x, array),
+    lambda x, array: ng.autograd.grad((x * 2).sum(), array),
+    lambda x, array: ng.autograd.grad(array, x),
+]
+
+
+@pytest.mark.parametrize("call", GRADIENTS, ids=range(len(GRADIENTS)))
+def test_no_gradient_is_looked_for_in_what_a_class_iterates_over(call):
+    class Endless(np.ndarray):
+        def __iter__(self) -> Any:
+            raise AssertionError("asked")
+
+    plain = np.ones(3)
+    for array in (plain, plain.view(Endless), *[make(plain) for make in KINDS.values()]):
+        with pytest.raises((TypeError, RuntimeError, AssertionError)) as caught:
+            call(ng.ones(2, 3, requires_grad=True), array)
+        assert "asked" not in str(caught.value)
+        assert "float64" in str(caught.value) or "Expected output" in str(caught.value)
