@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 __all__ = ["without_collections"]
 
+_MANY = 100_000  # objects that a trace of some thousand values makes
+
 
 @contextmanager
 def without_collections() -> Iterator[None]:
@@ -31,7 +33,8 @@ def without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():
+            # What is frozen is counted one by one, which takes longer than to look through a little.
+            if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
                 # All that was made counts as old, which it is: else it is looked through at once.
                 gc.freeze()
                 gc.unfreeze()
