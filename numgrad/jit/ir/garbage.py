@@ -33,7 +33,7 @@ def without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # What is frozen is counted one by one, which takes longer than to look through a little.
+            # To count what is frozen, one by one, takes longer than to look through a little.
             if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
                 # All that was made counts as old, which it is: else it is looked through at once.
                 gc.freeze()
