@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 __all__ = ["without_collections"]
 
-_MANY = 100_000  # objects that a trace of some thousand values makes
+_OBJECTS_OF_LARGE_TRACES = 100_000  # objects that a trace of some thousand values makes
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def without_collections() -> Iterator[None]:
     finally:
         if was_enabled:
             # To count what is frozen, one by one, takes longer than to look through a little.
-            if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+            if gc.get_count()[0] > _OBJECTS_OF_LARGE_TRACES and not gc.get_freeze_count():
                 # All that was made counts as old, which it is: else it is looked through at once.
                 gc.freeze()
                 gc.unfreeze()
