@@ -52,11 +52,6 @@ _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors
 _BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
-_LIST = (
-    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
-    "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
-    "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result"
-)
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
 
@@ -202,8 +197,6 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence
         In PyTorch's words, for what is no index or leads outside.
     """
     written = _as_tuple(key)
-    if isinstance(written, list):
-        warn(_LIST)
     items = [_read(item) for item in written]
     ndim = input._array.ndim
     specified = sum(map(_dims_of, items))

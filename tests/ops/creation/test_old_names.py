@@ -266,12 +266,15 @@ def test_old_names_do_what_they_did(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)
 
 
-def test_one_number_is_written_through_a_mask_of_bytes() -> None:
+def test_numbers_are_written_through_a_mask_of_bytes_and_one_number_is_not() -> None:
     mask = ng.tensor([1, 0, 2], dtype=ng.uint8)
     x = ng.arange(3.0)
     with pytest.warns(UserWarning, match="torch.uint8 is now deprecated"):
-        x[mask] = 7.0
-    assert x.tolist() == [7.0, 1.0, 7.0]
+        x[mask] = ng.tensor([7.0, 8.0])
+    assert x.tolist() == [7.0, 1.0, 8.0]
+    with pytest.raises(RuntimeError, match="masked_fill_ only supports boolean masks"):
+        x[mask] = 9.0
+    assert x.tolist() == [7.0, 1.0, 8.0]
 
 
 @pytest.mark.usefixtures("traced")
