@@ -370,6 +370,7 @@ _ALL = slice(None)
 def _views_apart(key: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the part of a key that makes a view, and the indices that remain of it.
 
+    >>> from numgrad.graph.tensor import wrap
     >>> _views_apart((0, wrap(np.arange(2)), None))[0]
     (0, slice(None, None, None), None)
     """

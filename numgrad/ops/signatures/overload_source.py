@@ -60,7 +60,7 @@ def moved(declaration: Declaration) -> list[str]:
             elif type(dim_at_1) is int and dim is ABSENT:
                 dim, dim_at_1 = dim_at_1, ABSENT
 
-    What is plainly none of them stays, and has the call read.
+    What is plainly none of them stays, and has the call read; so does what a flag behind it is none.
     """
     whole, lines = declaration.signature, []
     for at, names in declaration.places.items():
@@ -71,7 +71,9 @@ def moved(declaration: Declaration) -> list[str]:
             kept = {each.name for one in ones for each in one.parameters if each.name != name}
             rest = [each for each in whole.parameters if each.name not in kept]
             plainly = _plainly(ones[0], name, place)
-            told = " and ".join([plainly, *[_is_default(each) for each in rest]])
+            flags = [each for each in ones[0].positional[at + 1 :] if each.kind == "bool"]
+            fit = [f"not ({KINDS['bool'].odd.format(each.name)})" for each in flags]
+            told = " and ".join([plainly, *[_is_default(each) for each in rest], *fit])
             lines.append(f"        {branch} {told}:")
             lines.append(f"            {name}, {place} = {place}, ABSENT")
             branch = "elif"
