@@ -60,7 +60,8 @@ def moved(declaration: Declaration) -> list[str]:
             elif type(dim_at_1) is int and dim is ABSENT:
                 dim, dim_at_1 = dim_at_1, ABSENT
 
-    What is plainly none of them stays, and has the call read; so does what a flag behind it is none.
+    What is plainly none of them stays, and has the call read; so does what no flag follows that is
+    to be one.
     """
     whole, lines = declaration.signature, []
     for at, names in declaration.places.items():
