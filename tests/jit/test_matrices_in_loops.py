@@ -141,8 +141,8 @@ ORDERS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(0.03)
-@pytest.mark.parametrize("seed", range(4 * len(KEYS)))
+@pytest.mark.sampled(0.1)
+@pytest.mark.parametrize("seed", range(len(KEYS)))
 def test_second_derivatives_are_as_eager_ones_and_as_finite_differences(seed: int) -> None:
     drawn = random.Random(f"second {seed}")
     around = drawn.choice(["scan", "while", "cond", "none"])
