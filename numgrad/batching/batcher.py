@@ -22,7 +22,7 @@ from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise import ElementwisePrimitive

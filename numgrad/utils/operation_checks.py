@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.gradcheck.gradcheck import gradcheck, gradgradcheck
-from numgrad.graph.backward import grad
+from numgrad.graph.backward.backward import grad
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.decorator import jit
 from numgrad.ops.core.domains import Domain

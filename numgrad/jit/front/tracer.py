@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
-from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import (
     Traced,
     place_of,

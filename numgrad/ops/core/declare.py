@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.catalogue import RESERVED, check_name, check_names

@@ -16,7 +16,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import FREED, OutputMeta
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, wrap

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.base.tuning import FEW_ELEMENTS
-from numgrad.graph.anomaly import note_node
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.anomaly import note_node
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap

@@ -17,7 +17,7 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.graph.counters import new_counter
 from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.graph.upward import upward
 from numgrad.kernels.pointwise.elementwise import FLOATING

@@ -18,10 +18,10 @@ from typing import Any
 
 from numgrad.base.halves import HALF, add_halves, sum_of_halves
 from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
-from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
-from numgrad.graph.anomaly import anomaly
+from numgrad.graph.backward.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
-from numgrad.graph.modes import call_interceptors, modes, restore
+from numgrad.graph.modes.anomaly import anomaly
+from numgrad.graph.modes.state import call_interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_into

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.cotangents import GradientEdge, as_tuple, check_batches, roots_of
-from numgrad.graph.engine import run
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.cotangents import GradientEdge, as_tuple, check_batches, roots_of
+from numgrad.graph.backward.engine import run
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import interceptors, is_transformed
+from numgrad.graph.modes.state import interceptors, is_transformed
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.upward import upward
 

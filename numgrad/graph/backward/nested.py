@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.graph.modes import modes, restore
+from numgrad.graph.modes.state import modes, restore
 from numgrad.runtime.interrupts import raise_in
 
 __all__ = ["elsewhere"]

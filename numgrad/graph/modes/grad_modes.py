@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from numgrad.graph.mode_decorators import decorated
-from numgrad.graph.modes import interceptors, modes, note_inference
+from numgrad.graph.modes.decorators import decorated
+from numgrad.graph.modes.state import interceptors, modes, note_inference
 
 __all__ = [
     "Mode",

@@ -1,6 +1,6 @@
 """The modes of each thread, and what is open and must be looked at by hot functions.
 
-`numgrad.graph.grad_modes` has what users enter and leave.
+`numgrad.graph.modes.grad_modes` has what users enter and leave.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class _Modes(threading.local):
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     exec_group: Any = None  # backward passes that share what they compute again
     depth = 0  # how many backward passes that call the user's code run inside of each other
-    worker: Any = None  # on a thread for the innermost of these: who it is (graph.nested_backward)
-    task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
+    worker: Any = None  # on a thread for the innermost of these: who it is (graph.backward.nested)
+    task: Any = None  # in a hook: the run of the engine that called it (graph.backward.engine)
     watching: tuple[Any, ...] = ()  # what this thread has put into the lists below
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.node import Node
 from numgrad.graph.size import Size
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh

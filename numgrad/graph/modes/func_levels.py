@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
 

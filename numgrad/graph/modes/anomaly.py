@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import call_interceptors, intercept, modes, stop_intercepting
+from numgrad.graph.modes.state import call_interceptors, intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
 
 __all__ = [

@@ -11,10 +11,10 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF, add_halves, sum_of_halves
 from numgrad.base.tuning import NESTED_PASSES
-from numgrad.graph.anomaly import note_write
+from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.inplace import before_write, check_counted
-from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.nested_backward import elsewhere
+from numgrad.graph.modes.anomaly import note_write
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Edge, Tensor, refresh_view, set_array, wrap
