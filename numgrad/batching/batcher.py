@@ -25,7 +25,7 @@ from numgrad.batching.worlds import Worlds
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to

@@ -23,7 +23,7 @@ from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import add_arrays
-from numgrad.ops.core.elementwise_node import ElementwiseNode
+from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter

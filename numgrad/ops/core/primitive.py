@@ -3,7 +3,7 @@
 A `Primitive` is an operation on arrays that the graph records as one node. From its declaration
 follow the node class with PyTorch's name, what has to be saved (read off the parameters of the
 rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and benchmarks come.
-`numgrad.ops.core.elementwise` has those whose forward is a formula.
+`numgrad.ops.core.elementwise.primitive` has those whose forward is a formula.
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);

@@ -24,7 +24,7 @@ from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
 from numgrad.ops.calls.plain_calls import PlainCall, front_source
 from numgrad.ops.core.catalogue import RESERVED, check_name, replaced
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = [
     "FUNCTIONS",

@@ -27,9 +27,9 @@ from numgrad.ops.calls.keys import NAMES, tensor_lines
 from numgrad.ops.calls.node_source import define_lines
 from numgrad.ops.core.catalogue import check_name, enter
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.elementwise_node import ElementwiseNode
-from numgrad.ops.core.gradient_plan import GradientPlan
-from numgrad.ops.core.half_kernels import ElementwiseKernel, rounded
+from numgrad.ops.core.elementwise.gradient_plan import GradientPlan
+from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel, rounded
+from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
@@ -95,7 +95,7 @@ class ElementwisePrimitive(Primitive):
         A line of code and, below it, what it prints; it ends the docstring.
     closer : rule, optional
         Of an operation of one operand, a rule that names the input beside the output, and is the
-        more accurate for it; see `numgrad.ops.core.spare`.
+        more accurate for it; see `numgrad.ops.core.elementwise.spare`.
     gradients_lie : mapping, optional
         For operands whose gradient PyTorch computes in another order than the rule, a function of
         what that names which has that order, and a number where gradients lie row by row: how they

@@ -17,9 +17,9 @@ from numgrad.graph.node import FREED
 from numgrad.ops.calls.node_source import Saved
 from numgrad.ops.calls.plain_calls import run_source
 from numgrad.ops.calls.rule_programs import Gradients
-from numgrad.ops.core.gradient_kernel import GradientKernel
+from numgrad.ops.core.elementwise.gradient_kernel import GradientKernel
+from numgrad.ops.core.elementwise.spare import spare_of
 from numgrad.ops.core.plan import Plan
-from numgrad.ops.core.spare import spare_of
 
 __all__ = ["GradientPlan", "gradients_lie"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import Domain, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.plan import Rule
 
 __all__ = ["NumberForms", "number_forms"]

@@ -18,7 +18,7 @@ import numgrad as ng
 from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import interval
-from numgrad.ops.core.formulas import rebound, try_out
+from numgrad.ops.core.elementwise.formulas import rebound, try_out
 from numgrad.ops.numpy.names import UFUNCS
 from numgrad.ops.signatures.published import publish
 from tests.cases import examples

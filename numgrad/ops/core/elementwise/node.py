@@ -16,12 +16,12 @@ from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.rule_programs import Gradients
 from numgrad.ops.calls.steps import step_of
-from numgrad.ops.core.gradient_kernel import empty_in_order, orders_of
-from numgrad.ops.core.gradient_plan import gradients_lie
+from numgrad.ops.core.elementwise.gradient_kernel import empty_in_order, orders_of
+from numgrad.ops.core.elementwise.gradient_plan import gradients_lie
+from numgrad.ops.core.elementwise.spare import spare_of
 from numgrad.ops.core.nodes import PrimitiveNode, fitted
 from numgrad.ops.core.places import relaid
 from numgrad.ops.core.plan import Rule
-from numgrad.ops.core.spare import spare_of
 
 __all__ = ["ElementwiseNode"]
 

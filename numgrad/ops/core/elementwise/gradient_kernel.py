@@ -20,7 +20,7 @@ from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
 from numgrad.kernels.pointwise.short_calls import short_call
 from numgrad.kernels.pointwise.strided_calls import StridedCall
-from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.runtime.memory import empty
 

@@ -29,7 +29,7 @@ from numgrad.codegen.numba_private import DUFunc
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.graph.frames import is_of_package
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.core.ufunc_names import UFUNCS
