@@ -8,12 +8,12 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.random import randn
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.linalg.permuting import adjoint
-from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
-from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
+from numgrad.ops.matrices.factorisations.cholesky import linalg_cholesky as cholesky
+from numgrad.ops.matrices.factorisations.orthogonal import linalg_qr as qr
 from numgrad.ops.matrices.norms import linalg_matrix_norm as matrix_norm
-from numgrad.ops.matrices.orthogonal import linalg_qr as qr
-from numgrad.ops.matrices.singular_values import linalg_svd as svd
-from numgrad.ops.matrices.triangular import linalg_solve_triangular as solve_triangular
+from numgrad.ops.matrices.spectra.eigen_hermitian import linalg_eigh as eigh
+from numgrad.ops.matrices.spectra.singular_values import linalg_svd as svd
+from numgrad.ops.matrices.systems.triangular import linalg_solve_triangular as solve_triangular
 from numgrad.ops.reduction.reductions import mean
 from numgrad.ops.signatures.declared import declare
 

@@ -23,7 +23,6 @@ from numgrad.ops.matrices.checks import (
     require_floating,
     require_matrix,
 )
-from numgrad.ops.matrices.gauge import require_same_for_all_phases
 from numgrad.ops.matrices.parts import (
     adjoint_of,
     differences,
@@ -32,6 +31,7 @@ from numgrad.ops.matrices.parts import (
     sampled,
     stand_in,
 )
+from numgrad.ops.matrices.spectra.gauge import require_same_for_all_phases
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.diagonals import diag_embed, diagonal
 from numgrad.ops.movement.slicing import narrow

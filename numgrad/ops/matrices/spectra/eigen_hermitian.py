@@ -16,7 +16,6 @@ from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import LinAlgError, element, refuse_dtype, require_square
-from numgrad.ops.matrices.gauge import require_same_for_all_phases
 from numgrad.ops.matrices.parts import (
     adjoint_of,
     conjugated_by,
@@ -28,6 +27,7 @@ from numgrad.ops.matrices.parts import (
     sampled,
     stand_in,
 )
+from numgrad.ops.matrices.spectra.gauge import require_same_for_all_phases
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.diagonals import diag_embed
 from numgrad.ops.movement.unit_dims import unsqueeze

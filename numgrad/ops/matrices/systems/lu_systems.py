@@ -17,7 +17,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import broadcast_batches, refuse_dtype, require_square
-from numgrad.ops.matrices.lu import (
+from numgrad.ops.matrices.factorisations.lu import (
     exchange_rows,
     linalg_lu_factor_ex,
     permutation,
@@ -25,8 +25,8 @@ from numgrad.ops.matrices.lu import (
     triangles,
 )
 from numgrad.ops.matrices.parts import adjoint_of, matmul, sampled, stand_in
-from numgrad.ops.matrices.solving import factored_solution
-from numgrad.ops.matrices.triangular import require_system
+from numgrad.ops.matrices.systems.solving import factored_solution
+from numgrad.ops.matrices.systems.triangular import require_system
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.diagonals import tril, triu
 from numgrad.ops.movement.padding import constant_pad_nd

@@ -18,7 +18,6 @@ from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import LinAlgError, element, refuse_dtype, require_square
-from numgrad.ops.matrices.gauge import require_same_for_all_phases
 from numgrad.ops.matrices.parts import (
     adjoint_of,
     differences,
@@ -27,7 +26,8 @@ from numgrad.ops.matrices.parts import (
     sampled,
     stand_in,
 )
-from numgrad.ops.matrices.solving import linalg_solve_ex
+from numgrad.ops.matrices.spectra.gauge import require_same_for_all_phases
+from numgrad.ops.matrices.systems.solving import linalg_solve_ex
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.diagonals import diag_embed, diagonal
 from numgrad.ops.movement.unit_dims import unsqueeze

@@ -26,7 +26,7 @@ from numgrad.ops.matrices.checks import (
     require_square,
 )
 from numgrad.ops.matrices.parts import adjoint_of, identities, matmul, sampled, stand_in
-from numgrad.ops.matrices.triangular import require_system
+from numgrad.ops.matrices.systems.triangular import require_system
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.pointwise.complex import conj

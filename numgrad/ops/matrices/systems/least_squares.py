@@ -20,8 +20,8 @@ from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import broadcast_batches
 from numgrad.ops.matrices.parts import adjoint_of, matmul, sampled, stand_in
-from numgrad.ops.matrices.pseudoinverses import linalg_pinv, pinv_gradient
-from numgrad.ops.matrices.singular_values import singular_parts
+from numgrad.ops.matrices.spectra.singular_values import singular_parts
+from numgrad.ops.matrices.systems.pseudoinverses import linalg_pinv, pinv_gradient
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.signatures.declared import declare
 

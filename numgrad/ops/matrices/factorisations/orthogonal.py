@@ -19,7 +19,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype, require_floating, require_matrix
 from numgrad.ops.matrices.parts import adjoint_of, matmul, sampled, stand_in
-from numgrad.ops.matrices.triangular import solve_with_triangle
+from numgrad.ops.matrices.systems.triangular import solve_with_triangle
 from numgrad.ops.movement.diagonals import triu
 from numgrad.ops.movement.joining import cat
 from numgrad.ops.movement.slicing import narrow

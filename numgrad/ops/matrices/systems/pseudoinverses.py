@@ -17,10 +17,10 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.matrices.checks import require_matrix, require_square
-from numgrad.ops.matrices.eigen_hermitian import hermitian_parts, linalg_eigvalsh
 from numgrad.ops.matrices.outs import casting
 from numgrad.ops.matrices.parts import adjoint_of, matmul, positive, sampled, stand_in
-from numgrad.ops.matrices.singular_values import linalg_svdvals, singular_parts
+from numgrad.ops.matrices.spectra.eigen_hermitian import hermitian_parts, linalg_eigvalsh
+from numgrad.ops.matrices.spectra.singular_values import linalg_svdvals, singular_parts
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.slicing import select
 from numgrad.ops.movement.unit_dims import unsqueeze

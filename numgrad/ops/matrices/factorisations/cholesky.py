@@ -35,7 +35,7 @@ from numgrad.ops.matrices.parts import (
     sampled,
     stand_in,
 )
-from numgrad.ops.matrices.triangular import require_side, solve_with_triangle
+from numgrad.ops.matrices.systems.triangular import require_side, solve_with_triangle
 from numgrad.ops.movement.diagonals import tril, triu
 from numgrad.ops.signatures.declared import declare
 
