@@ -8,6 +8,7 @@ from __future__ import annotations
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.fold_passes import combined, folding, identity
 from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -24,7 +25,6 @@ from numgrad.codegen.loops import (
     plus,
     times,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import size_code

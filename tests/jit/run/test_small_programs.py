@@ -91,7 +91,7 @@ def test_dispatchers_have_the_bits_of_calls_from_python(name: str) -> None:
 def test_dispatchers_of_random_graphs(seed: int) -> None:
     graph = random_graph(Random(seed))
     program = build(graph)
-    if not program.is_short:
+    if not program.is_small:
         return
     with np.errstate(all="ignore"):
         arrays = random_arrays(graph, seed)

@@ -325,9 +325,9 @@ class ElementwisePrimitive(Primitive):
         call = None
         if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
             try:
-                call = self.kernel.short(shape, values, casts, result)
+                call = self.kernel.specialised(shape, values, casts, result)
             except OverflowError:
-                call = self.kernel.short(shape, in_64_bits(values), casts, result)
+                call = self.kernel.specialised(shape, in_64_bits(values), casts, result)
         call = call or self._in_general(shape, compute, result)
         found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
         return found
