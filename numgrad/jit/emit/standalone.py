@@ -258,13 +258,13 @@ class _Standalone:
         """Make what else the steps need, which are written before, and fetch what was captured."""
         emitted = self.emitted
         lines = list(self.memory)
-        parts = [] if self.is_small else [each for each in emitted.arrays if each.role == "room"]
+        parts = [each for each in emitted.arrays if each.role == "room"]
         if emitted.room_bytes > STACK_BYTES:
             lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
         elif emitted.room_bytes or parts:  # which may be of no elements
             words = max(-(-emitted.room_bytes // 8), 1)
             lines.append(on_stack("room", np.dtype(np.int64), words))
-        for array in parts:
+        for array in [] if self.is_small else parts:
             at, count = self.values[f"at_{array.name}"], prod(array.shape)
             part = call(PART, "room", at, count, type_code(array.dtype))
             lines.append(Assign(array.name, part))
