@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF, add_halves, sum_of_halves
+from numgrad.base.layouts import contiguous_format
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.inplace import before_write, check_counted
@@ -141,11 +142,17 @@ def _misfit(array: Any, gradient: Any) -> str:
 
 
 def add_retained(tensor: Tensor, gradient: Any) -> None:
-    """Add a gradient, an array or a tensor, to that which a computed tensor retains."""
+    """Add a gradient, an array or a tensor, to that which a computed tensor retains.
+
+    The first one is copied row by row, as in PyTorch, however the tensor lies.
+    """
     with _adding:
         present = tensor._grad
         if isinstance(gradient, Tensor):
-            tensor._grad = gradient.clone() if present is None else present + gradient
+            if present is None:
+                tensor._grad = gradient.clone(memory_format=contiguous_format)
+            else:
+                tensor._grad = present + gradient
         elif present is None:
             tensor._grad = wrap(private_copy(gradient))
         else:
