@@ -35,6 +35,8 @@ CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
 # Tests that have no more cases than a sample takes.
 SAMPLED = pytest.StashKey[set[str]]()
+# The dtypes that most tests have.
+COMMON_DTYPES = "float64", "complex128", "int64"
 # How many examples Hypothesis draws for a test that does not say.
 DRAWN = {"sample": 12, "all": 100, "tenfold": 1000}
 
@@ -80,8 +82,8 @@ def _rank(item: Any, by: str | None) -> int:
     """Return a hash of the dtype of a case and of what else its group has in common.
 
     Of cases without a dtype the file and the case, but not the test, so that what is compiled for
-    one test of a file serves the others. Nearly always float64 comes before other dtypes: tests of
-    derivatives compile its kernels anyway.
+    one test of a file serves the others. Nearly always those dtypes come first whose kernels other
+    tests compile anyway, of derivatives above all.
     """
     dtype = item.callspec.params.get("dtype")
     dtype_name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
@@ -92,7 +94,7 @@ def _rank(item: Any, by: str | None) -> int:
         value = item.callspec.params[by]
         text = f"{getattr(value, 'name', value)} {dtype_name}"
     rank = zlib.crc32(text.encode())
-    return rank >> 4 if dtype_name == "float64" and by != "dtype" else rank
+    return rank >> 4 if dtype_name in COMMON_DTYPES and by != "dtype" else rank
 
 
 def _group(item: Any, by: str | None) -> Hashable:
