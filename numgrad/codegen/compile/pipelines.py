@@ -5,6 +5,9 @@ that counts of references meet and cancel, and then in earnest. The first is a t
 that LLVM takes for a kernel, and leaves nothing in the result that the last does not find. And
 every function gets a second entry, for C, which no kernel needs.
 
+Of functions of the loop IR the types are known and the instructions are written by
+`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference.
+
 Functions that only ever become a part of others need nothing of this, no entry for Python and no
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
