@@ -107,6 +107,7 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler_machinery.PassManager": "add_pass finalize",
         "numba.core.compiler_machinery.register_pass": "",
         "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
+        "numba.core.dispatcher.Dispatcher": "_reduce_states _rebuild",
         "numba.core.lowering.Lower": "init emit_environment_object create_cpython_wrapper",
         "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NoPythonBackend": "",
