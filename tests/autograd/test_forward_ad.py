@@ -319,6 +319,7 @@ def test_func_grad_hands_tangents_on() -> None:
         assert forward_ad.unpack_dual(found).tangent == 48
 
 
+@pytest.mark.usefixtures("traced")
 def test_jitted_function_hands_tangents_on() -> None:
     function = ng.jit(lambda x: (x.sin() * x).sum())
     x, v = ng.tensor([1.0, 2.0]), ng.tensor([1.0, -1.0])
@@ -328,6 +329,7 @@ def test_jitted_function_hands_tangents_on() -> None:
     assert np.allclose(tangent, ng.func.jvp(function, (x,), (v,))[1])
 
 
+@pytest.mark.usefixtures("traced")
 def test_level_inside_a_jitted_function_is_compiled_with_it() -> None:
     def derivative(x: Any, v: Any) -> Any:
         with forward_ad.dual_level():

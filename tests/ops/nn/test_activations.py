@@ -178,6 +178,7 @@ def test_gelu_keeps_its_digits_far_from_zero():
     np.testing.assert_allclose(ours, exact, rtol=2e-14)
 
 
+@pytest.mark.usefixtures("traced")
 def test_they_draw_and_compute_in_traced_functions():
     def f(x: Any) -> Any:
         return F.gelu(F.elu(x) + F.hardswish(x)) * F.silu(x) - F.mish(x) + F.prelu(x, x[:1])
