@@ -123,7 +123,9 @@ class LoopNest:
         self._write_checks()
         for here in self.passes.passes.values():
             if self.loops.inner:
-                here.loops = phases(self._loop(here), self._room_of_angles, self._is_real)
+                here.loops = phases(
+                    self._loop(here), self._room_of_angles, self._is_real, self.code.types.get
+                )
 
     # --- outputs ---
 
