@@ -289,7 +289,7 @@ class _Phases:
             self.roots[self.depth[name]].append(name)
 
     def _cost(self, name: str) -> int:
-        """Return how many operations lead to something, of what is in memory: many, of functions."""
+        """Return how many operations lead from memory to something; a function counts as many."""
         found = self.costs.get(name)
         if found is None:
             value = self.made[name].value
