@@ -12,6 +12,7 @@ import numpy as np
 from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
 from numgrad.codegen.angle_passes import angles_in, near_angles, phases
 from numgrad.codegen.fold_passes import without_folds
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import without_stores
 from numgrad.codegen.loops import (
     ZERO,
@@ -30,7 +31,6 @@ from numgrad.codegen.loops import (
     combine,
     type_code,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts

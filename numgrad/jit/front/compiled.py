@@ -13,7 +13,7 @@ from numgrad.base.tuning import (
     SPECIALISED_OPERATIONS,
     UNSPECIALISED_OPERATIONS,
 )
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.signature import Static, array_of
 from numgrad.jit.front.trace_function import Trace
@@ -123,7 +123,7 @@ class Compiled:
         Loops are compiled for their sizes in any case, and so from the first call on.
         """
         graph = self.program.graph
-        is_small = self.program.is_short or self.program.calls_natively
+        is_small = self.program.is_small or self.program.calls_natively
         is_small = is_small and len(graph.values()) <= UNSPECIALISED_OPERATIONS
         is_small = is_small or self.program.is_native_loop
         is_new = all(output.operation not in ("input", "array") for output in graph.outputs)

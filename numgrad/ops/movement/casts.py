@@ -17,7 +17,7 @@ from numgrad.base.layouts import (
     order_in_memory,
     preserve_format,
 )
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.graph.upward import upward
@@ -91,7 +91,7 @@ def _broadcast_dims(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _quick_sum_to(array: Array, shape: tuple[int, ...]) -> Any:
     dims = _broadcast_dims(array, shape)
     keepdim = len(dims) + len(shape) > array.ndim  # then those that are left have size 1
-    run = reductions.short_as_it_lies("sum", array, dims, keepdim)
+    run = reductions.specialised_as_it_lies("sum", array, dims, keepdim)
     if run is None or run(array).shape == shape:
         return run
     return lambda array: run(array).reshape(shape)

@@ -20,14 +20,14 @@ __all__ = ["log_softmax", "softmax"]
 
 
 def _quick_gradient(name: str) -> Any:
-    return lambda cotangent, output, dim: kernels.short_gradient(
+    return lambda cotangent, output, dim: kernels.specialised_gradient(
         name, output.shape, output.dtype, dim
     )
 
 
 def _quick(name: str) -> Any:
     return lambda input, dim, dtype: (
-        None if dtype is not None else kernels.short(name, input.shape, input.dtype, dim)
+        None if dtype is not None else kernels.specialised(name, input.shape, input.dtype, dim)
     )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from numgrad.codegen.compile.compile import compile_functions, compile_source
 from numgrad.codegen.known_numbers import with_numbers
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ONE,
     ZERO,
@@ -44,7 +45,6 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.numba_private import HAS_PIPELINES
 from numgrad.codegen.printer import print_module
-from numgrad.codegen.short_loops import on_stack
 from tests.cases import examples
 
 X, Y = Name("x"), Name("y")
