@@ -13,7 +13,7 @@ from typing import Any
 
 from numgrad.base.tuning import ANGLE_BLOCK, ANGLE_ROOMS, FEW_OPERATIONS
 from numgrad.codegen.expression import SCALAR, scalar
-from numgrad.codegen.loop_passes import names_in, rewritten, walk
+from numgrad.codegen.loop_passes import calls, names_in, rewritten, walk
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -295,9 +295,7 @@ class _Phases:
             value = self.made[name].value
             found = 0
             if name not in self.sines:
-                is_function = any(
-                    type(n) is Call and n.function.module == SCALAR for n in walk(value)
-                )
+                is_function = calls(value, SCALAR)
                 own = 0 if type(value) is Load else _OF_A_FUNCTION if is_function else 1
                 found = min(
                     _OF_A_FUNCTION, own + sum([self._cost(each) for each in self.needs[name]])
