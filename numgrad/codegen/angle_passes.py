@@ -8,7 +8,7 @@ the rest (`phases`). A sine has the same bits in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from numgrad.base.tuning import ANGLE_BLOCK, ANGLE_ROOMS, FEW_OPERATIONS
@@ -199,6 +199,7 @@ class _Phases:
                 self.depth[target] += 1
         self.roots: list[list[str]] = [[] for _ in range(max(self.depth.values()) + 1)]
         self.places: dict[str, tuple[Name, Expression]] = {}  # of sines and angles, in arrays
+        self.first: dict[str, int] = {}  # which phase needs something first, if none hands on
         self.kept: set[str] = set()  # what phases hand on to later ones
         self.costs: dict[str, int] = {}
 
@@ -207,21 +208,13 @@ class _Phases:
         last = len(self.roots) - 1
         other = [line for line in self.loop.body if type(line) is not Assign]
         self.roots[last] += names_in(other)
-        wanted: list[set[str]] = [set() for _ in self.roots]
-        for phase in range(last, -1, -1):
-            stack = [name for name in self.roots[phase] if name in self.made]
-            while stack:
-                name = stack.pop()
-                if name not in wanted[phase]:
-                    wanted[phase].add(name)
-                    if name in self.sines:
-                        self._take(name)
-                    elif self._is_handed_on(name, phase):
-                        self._keep(name)
-                    else:
-                        stack += self.needs[name]
+        for phase, computed in self._wanted():
+            for name in computed:
+                self.first[name] = phase
+        wanted = dict(self._wanted())
         lines: list[Statement] = []
-        for phase, computed in enumerate(wanted):
+        for phase in range(last + 1):
+            computed = wanted[phase]
             body: list[Statement] = [self._computed(n, phase) for n in self.made if n in computed]
             if phase == last:
                 body += other
@@ -232,6 +225,23 @@ class _Phases:
                 lines.append(For(self.loop.index, self.loop.first, self.loop.last, body))
             lines += self._calls(phase)
         return self._with_rooms(lines)
+
+    def _wanted(self) -> Iterator[tuple[int, set[str]]]:
+        """Yield phases, from the last to the first, and what each has to know."""
+        for phase in range(len(self.roots) - 1, -1, -1):
+            wanted: set[str] = set()
+            stack = [name for name in self.roots[phase] if name in self.made]
+            while stack:
+                name = stack.pop()
+                if name not in wanted:
+                    wanted.add(name)
+                    if name in self.sines:
+                        self._take(name)
+                    elif self._is_handed_on(name, phase):
+                        self._keep(name)
+                    else:
+                        stack += self.needs[name]
+            yield phase, wanted
 
     def _with_rooms(self, lines: list[Statement]) -> list[Statement]:
         """Return lines with the names of arrays; where these are many, they serve several times.
@@ -278,15 +288,16 @@ class _Phases:
             self.places[angle] = found
 
     def _is_handed_on(self, name: str, phase: int) -> bool:
-        """Whether a phase finds in memory what it needs that an earlier one can compute."""
-        return self.depth[name] < phase and self.is_real(name) and self._cost(name) > FEW_OPERATIONS
+        """Whether a phase finds in memory what it needs, since an earlier one needs it, too."""
+        is_known = self.first.get(name, phase) < phase
+        return is_known and self.is_real(name) and self._cost(name) > FEW_OPERATIONS
 
     def _keep(self, name: str) -> None:
-        """Have the first phase that can compute something hand it on."""
+        """Have the first phase that needs something hand it on."""
         self.kept.add(name)
         if name not in self.places:
             self.places[name] = Name(_room_of(name)), ZERO
-            self.roots[self.depth[name]].append(name)
+            self.roots[self.first[name]].append(name)
 
     def _cost(self, name: str) -> int:
         """Return how many operations lead from memory to something; a function counts as many."""
@@ -305,7 +316,7 @@ class _Phases:
 
     def _computed(self, name: str, phase: int) -> Statement:
         line = self.made[name]
-        if name not in self.sines and not (name in self.kept and self.depth[name] < phase):
+        if name not in self.sines and not (name in self.kept and self.first[name] < phase):
             return line
         return Assign(name, Load(self.places[name][0], self.offset), line.origin)
 

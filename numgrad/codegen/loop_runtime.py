@@ -14,6 +14,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick, itemsize_of
 from numgrad.codegen.numba_private import (
     cgutils,
@@ -304,20 +305,24 @@ def _spelled(given: Any) -> str:
 # --- which part of a program a call runs ---------------------------------------------------------
 
 
-def _span(typing_context: Any, nest: Any, what: Any, items: Any) -> Any:
+@inline
+def span(nest, what, items):  # type: ignore[no-untyped-def]
     """Return the items of a nest that are asked for: all, some, or none.
 
     `what` says it: the first nest and the last, excluded; of a single one perhaps the first item
     and the last, excluded. Instead of those, 0 and -1 mean all, -1 and -1 none.
     """
+    if nest < what[0] or nest >= what[1] or what[2] < 0:
+        return 0, 0
+    if what[3] < 0:
+        return 0, items
+    return what[2], what[3]
 
-    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return _written_span(context, builder, arguments, signature.args)
 
-    return _type_of_span(nest, what, items)(nest, what, items), lower
-
-
-span: Any = intrinsic(_span)
+@inline
+def finishes(nest, what):  # type: ignore[no-untyped-def]
+    """Whether what the items of a nest gave is to be combined."""
+    return nest >= what[0] and nest < what[1] and what[3] < 0
 
 
 def _type_of_span(nest: Any, what: Any, items: Any) -> Any:
@@ -333,18 +338,6 @@ def _written_span(context: Any, builder: Any, values: Sequence[Any], kinds: Sequ
     start = builder.select(builder.or_(is_none, is_all), zero, first)
     stop = builder.select(is_none, zero, builder.select(is_all, items, last))
     return context.make_tuple(builder, _type_of_span(*kinds), (start, stop))
-
-
-def _finishes(typing_context: Any, nest: Any, what: Any) -> Any:
-    """Whether what the items of a nest gave is to be combined."""
-
-    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return _written_finishes(context, builder, arguments, signature.args)
-
-    return types.boolean(nest, what), lower
-
-
-finishes: Any = intrinsic(_finishes)
 
 
 def _written_finishes(
