@@ -112,7 +112,7 @@ def test_phases_compute_what_the_loop_does(loop: For, scale: float) -> None:
     assert not angles_in(needed)
     kernels = [line for line in lines if isinstance(line, Do)]
     filled = [room for line in kernels for room in line.value.arguments[3:]]  # type: ignore[union-attr]
-    assert len(filled) == len(set(filled)) <= len(angles_in(loop))
+    assert len(filled) <= len(angles_in(loop))
 
 
 @settings(max_examples=examples(60), deadline=None)

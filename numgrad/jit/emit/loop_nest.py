@@ -123,7 +123,9 @@ class LoopNest:
         self._write_checks()
         for here in self.passes.passes.values():
             if self.loops.inner:
-                here.loops = phases(self._loop(here), self._room_of_angles, self._is_real)
+                here.loops = phases(
+                    self._loop(here), self._room_of_angles, self._is_real, self.code.types.get
+                )
 
     # --- outputs ---
 
@@ -203,7 +205,8 @@ class LoopNest:
         return nest
 
     def _is_real(self, variable: str) -> bool:
-        return self.code.types[variable].kind == "f"
+        dtype = self.code.types.get(variable)  # positions have none
+        return dtype is not None and dtype.kind == "f"
 
     def _room_of_angles(self, variable: str) -> str:
         room = self.code.fresh("w")

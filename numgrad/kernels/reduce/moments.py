@@ -38,6 +38,7 @@ from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = [
+    "exponential_rows",
     "logsumexp",
     "specialised_logsumexp",
     "specialised_var",
@@ -318,13 +319,18 @@ def _make_finite(tops: Array) -> None:
         tops[infinite] = 0
 
 
+def exponential_rows(inner: int) -> int:
+    """Return of how many rows of `inner` elements exponentials are added up in one go."""
+    return max(MOMENT_ROWS, PART // max(inner, 1))
+
+
 def _log_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
     """Return the greatest elements over n, and logarithms of sums of exponentials relative to them.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
     """
-    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
+    part_rows = exponential_rows(inner)
     parts = parts_of(n, part_rows)
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
 
