@@ -27,6 +27,7 @@ from numgrad.codegen.loops import (
     Load,
     Name,
     Number,
+    Prefix,
     Statement,
     Store,
     call,
@@ -80,16 +81,29 @@ def _noted(angle: Expression) -> Statement:
     return Assign("far", combine("|", "far", call(scalar("is_far"), angle)))
 
 
+def _with_signs(loop: For, reads: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Return what is read, also for what differs from it in its sign: that is as far from 0."""
+    found = dict(reads)
+    for line in loop.body:
+        match line:
+            case Assign(target, Prefix("-", Name(read)) | Call(Name("abs"), (Name(read),))):
+                if read in found:
+                    found[target] = found[read]
+    return found
+
+
 def blocked_angles(loop: For, reads: Mapping[str, Expression]) -> list[Statement]:
     """Return a loop as two, if it has sines of what it reads in it, else as it is.
 
-    Which of the two runs is decided, block by block, by one look at the angles.
+    Which of the two runs is decided, block by block, by one look at the angles, which may have
+    another sign than what is read.
 
     Parameters
     ----------
     reads : mapping
         For the variable of each operand that is a real array, how its i-th element is read.
     """
+    reads = _with_signs(loop, reads)
     found = sorted({angle for angle in angles_in(loop.body) if angle in reads})
     if not found:
         return [loop]
@@ -104,7 +118,7 @@ def blocked_angles(loop: For, reads: Mapping[str, Expression]) -> list[Statement
         Assign("end", combine("+", "block", ANGLE_BLOCK)),
         Assign("end", Choice(combine("<", "end", loop.last), Name("end"), loop.last)),
         Assign("far", Number(False)),
-        over([_noted(reads[angle]) for angle in found]),
+        over([_noted(angle) for angle in dict.fromkeys(reads[angle] for angle in found)]),
         If(Name("far"), [apart], [near]),
     ]
     return [For("block", loop.first, loop.last, body, Number(ANGLE_BLOCK))]

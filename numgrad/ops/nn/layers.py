@@ -33,7 +33,7 @@ __all__ = [
 
 
 @declare(
-    "linear(Tensor input, Tensor weight, Tensor? bias=None)",
+    "linear(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor? out=None)",
     function=False,
     method=False,
     dispatched=True,

@@ -63,6 +63,15 @@ def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
     return result if bias is None else result + bias
 
 
+def _moments(input: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return variances and means: of nothing, too, without the warning of `var_mean`."""
+    if input._array.size:
+        moments: tuple[Tensor, Tensor] = var_mean(input, dims, correction=0, keepdim=True)
+        return moments
+    middle = mean(input, dims, True)
+    return mean((input - middle) ** 2, dims, True), middle
+
+
 def of_last_dims(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -76,7 +85,7 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    variance, middle = _moments(input, dims)
     factor = rsqrt(variance + eps)
     return _scaled((input - middle) * factor, weight, bias), middle, factor
 
@@ -165,7 +174,7 @@ def rms_norm(
 
 def _of_channels(part: Tensor, ndim: int) -> Tensor:
     """Return a vector with an element for each channel as it broadcasts to an input."""
-    return part.reshape((1, -1, *[1] * (ndim - 2)))
+    return part.reshape((*[1] * min(ndim - 1, 1), part._array.size, *[1] * (ndim - 2)))
 
 
 def _check_channels(count: int, parts: dict[str, Tensor | None]) -> None:
@@ -218,7 +227,7 @@ def of_channels(
         factor = rsqrt(variance + eps)
         return _scaled((input - middle) * factor, scale, shift), middle, factor
     dims = [0, *range(2, ndim)]
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    variance, middle = _moments(input, dims)
     rows = input._array.size // max(count, 1)
     _update(running_mean, middle.reshape(-1), momentum)
     _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
@@ -308,8 +317,8 @@ def of_groups(
                 f"but got {name} of shape {list(part._array.shape)} and input of shape "
                 f"{list(shape)}"
             )
-    groups = input.reshape(shape[0], num_groups, -1)
-    variance, middle = var_mean(groups, [2], correction=0, keepdim=True)
+    groups = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+    variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
     result = ((groups - middle) * factor).reshape(shape)
     scale, shift = (
@@ -385,7 +394,7 @@ def of_own_channels(
         assert running_mean is not None and running_var is not None
         middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
     else:
-        variance, middle = var_mean(input, [*range(2, ndim)], correction=0, keepdim=True)
+        variance, middle = _moments(input, [*range(2, ndim)])
         found = variance * (count / max(count - 1, 1))
         _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
         _update(running_var, found.reshape(shape[:2]).mean(0), momentum)

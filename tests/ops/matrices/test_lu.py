@@ -75,6 +75,7 @@ OUTCOMES = {
         lambda lib: lib.linalg.lu_factor_ex(lib.zeros(2, 3, 3), check_errors=True),
         lambda lib: lib.lu(lib.zeros(2, 2)),
         lambda lib: lib.lu(lib.zeros(2, 2), get_infos=True),
+        lambda lib: lib.lu(lib.eye(1), out=(lib.ones(0), lib.ones(0, dtype=lib.int32))),
         lambda lib: lib.linalg.lu_factor(lib.eye(2), out=(lib.ones(0), lib.ones(0))),
         lambda lib: lib.linalg.lu(matrix(lib, 2, 3), out=[lib.ones(0) for _ in range(3)]),
     ],
