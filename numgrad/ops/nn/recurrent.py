@@ -69,9 +69,10 @@ def _weights(params: Sequence[Tensor], has_biases: bool, projected: bool) -> lis
         raise RuntimeError("got an incorrect number of RNN parameters")
     found = []
     for k in range(0, len(params), count):
-        matrices = params[k : k + 2]
-        biases = tuple(params[k + 2 : k + 4]) if has_biases else (None, None)
-        found.append(_Weights(*matrices, *biases, params[k + count - 1] if projected else None))
+        of_input, of_hidden = params[k : k + 2]
+        to_input, to_hidden = params[k + 2 : k + 4] if has_biases else (None, None)
+        projection = params[k + count - 1] if projected else None
+        found.append(_Weights(of_input, of_hidden, to_input, to_hidden, projection))
     return found
 
 
@@ -111,7 +112,7 @@ class _Network(NamedTuple):
                     raise RuntimeError(
                         f"dropout probability has to be between 0 and 1, but got {self.dropout:g}"
                     )
-                x = dropped(x, self.dropout, True, False)
+                x = dropped(x, self.dropout, True, False, channels=False, alpha=False)
         return x, last
 
 

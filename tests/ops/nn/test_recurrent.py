@@ -125,3 +125,20 @@ def test_numbers_between_layers_are_dropped_in_training_alone() -> None:
     assert ng.equal(trained, expected)
     with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1"):
         outputs(ng, "gru", tensors, states, True, 2, 1.5, True, False, False)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_dropout_stands_between_layers_alone(name: str) -> None:
+    """Dropped wholly, what the first layer gives is zeros to the second; not if it is the last."""
+    values, states = arrays(name, 2, False, True, 0, "float64")
+    tensors = [ng.from_numpy(value) for value in values]
+    dropped = outputs(ng, name, tensors, states, True, 2, 1.0, True, False, False)
+    second = 1 + states + 4
+    tensors[second] = ng.zeros_like(tensors[second])  # what the second layer makes of its input
+    unread = outputs(ng, name, tensors, states, True, 2, 0.0, True, False, False)
+    assert dropped[0].equal(unread[0])
+    alone = [ng.from_numpy(value) for value in arrays(name, 1, False, True, 0, "float64")[0]]
+    first = outputs(ng, name, alone, states, True, 1, 1.0, True, False, False)
+    assert first[0].equal(outputs(ng, name, alone, states, True, 1, 0.0, True, False, False)[0])
+    with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1"):
+        outputs(ng, name, tensors, states, True, 2, 1.5, True, False, False)

@@ -38,6 +38,8 @@ NOT_COMPARED += ("svd_lowrank", "pca_lowrank", "lobpcg")  # which are Python the
 # These take a bool for a dim, tell what is left out in another order, take complex ends, None for
 # dims, and a device.
 NOT_COMPARED += ("nuclear_norm", "embedding_bag", "range", "hash_tensor", "is_pinned")
+# These have a second signature there, for packed sequences.
+NOT_COMPARED += ("gru", "lstm", "rnn_tanh", "rnn_relu")
 # What PyTorch has by these names in nn.functional, and most of it written in Python.
 _FUNCTIONAL = tuple(
     f"numgrad.ops.nn.{each}"
