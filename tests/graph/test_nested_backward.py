@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph import nested_backward
+from numgrad.graph.backward import nested
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.modes.state import modes
 
@@ -236,7 +236,7 @@ def test_inner_passes_do_what_they_do_in_pytorch(lib: Any, place: str) -> None:
 
 def test_an_interruption_goes_to_the_innermost_thread_that_works(monkeypatch: Any) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(nested_backward, "raise_in", lambda *given: sent.append(given))
+    monkeypatch.setattr(nested, "raise_in", lambda *given: sent.append(given))
     workers: list[Any] = []
 
     def inside(depth: int) -> int:
