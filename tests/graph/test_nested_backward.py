@@ -157,10 +157,10 @@ def test_an_error_comes_up_from_any_depth_and_all_goes_on(place: str, depth: int
         raise KeyError("deep")
 
     depth = min(depth, 3) if place == "by_unpacking" else depth
-    before = dict(ng.graph.modes.modes.__dict__)
+    before = dict(modes.__dict__)
     with pytest.raises(KeyError, match="deep"):
         _descend(ng, PLACES[place], depth, fail)
-    after = ng.graph.modes.modes.__dict__
+    after = modes.__dict__
     assert {k: v for k, v in after.items() if v or k in before} == before
     x = ng.ones(2, requires_grad=True)
     (x * 3).sum().backward()
