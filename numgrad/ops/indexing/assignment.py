@@ -45,6 +45,7 @@ from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import check_number, masked_fill
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import BEYOND_INT64
 
 __all__ = ["index_put", "setitem"]
 
@@ -453,7 +454,7 @@ def _is_unrecorded(part: Tensor) -> bool:
 def _number_array(input: Tensor, value: Any) -> Any:
     """Return a number that is to be written, in the dtype of what is written to."""
     if type(value) is int and not -(2**63) <= value < 2**63:
-        raise ValueError("Overflow when unpacking long long")
+        raise ValueError(BEYOND_INT64)
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return scalar_array(value, input._array.dtype, checks_half=False)
     kind = type(value)

@@ -27,6 +27,7 @@ from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.slicing import select_view, slice_view
 from numgrad.ops.movement.unit_dims import unsqueeze
+from numgrad.ops.signatures.kinds import BEYOND_INT64
 
 __all__ = [
     "Indices",
@@ -171,6 +172,8 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
     ------
     IndexError
         If there is no such position, or the tensor has no dims.
+    ValueError
+        If int64 does not hold the position.
     """
     shape = input._array.shape
     if not shape:
@@ -180,6 +183,8 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
         )
     size = shape[dim]
     if not -size <= position < size:
+        if not -(2**63) <= position < 2**63:
+            raise ValueError(BEYOND_INT64)
         raise IndexError(
             f"index {position} is out of bounds for dimension {place} with size {size}"
         )
