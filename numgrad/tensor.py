@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
 from numgrad.base.device import CPU
-from numgrad.base.dtypes import FLOATING, kind_of_number
+from numgrad.base.dtypes import FLOATING, finfo, kind_of_number
 from numgrad.base.layouts import strided
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import backward
@@ -282,6 +283,8 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
             return NotImplemented
         if not isinstance(other, Tensor):  # a 0-d tensor promotes as the number does
             dtype = result_dtype([other])
+            if type(other) is float and abs(other) > finfo(dtype).max:
+                other = math.copysign(math.inf, other)
             if kind_of_number(other) == "unsigned":
                 common = result_dtype([self, other])
                 if common.category < FLOATING:

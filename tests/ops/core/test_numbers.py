@@ -152,7 +152,7 @@ x.triu(n) | x.movedim(n, 0)
 torch.zeros(n) | torch.ones((n, 2)) | torch.full((n,), 1.0) | torch.eye(n) | torch.linspace(0, 1, n)
 torch.randperm(n) | torch.cat([x, x], n) | torch.stack([x, x], n) | torch.polygamma(n, x)
 torch.randint(0, n, (2,)) | x.new_zeros(n) | torch.empty(2, n) | torch.rand(n) | torch.arange(n)
-torch.arange(n, n + 2) | torch.arange(0, 5, n) | torch.arange(n, dtype=torch.int32)
+torch.arange(n, n + 2) | torch.arange(0, 5, n)
 """
 # Of so many elements there is no memory: those that say it in other words are left out.
 LENGTHS = """
