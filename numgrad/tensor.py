@@ -224,6 +224,9 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
     """
     array = self._array
     strides = tuple(step // array.itemsize for step in array.strides)
+    if not array.size and not any(strides):  # as NumPy has it for arrays without elements
+        lengths = [max(length, 1) for length in array.shape]
+        strides = tuple([math.prod(lengths[at + 1 :]) for at in range(array.ndim)])
     if dim is None:
         return strides
     if type(dim) is not int and not is_integer(dim):
