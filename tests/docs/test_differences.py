@@ -100,6 +100,28 @@ def test_a_factor_beyond_int64_is_subtracted(alpha: int) -> None:
     assert ng.sub(k, k, alpha=alpha).tolist() == wrapped
 
 
+def test_tangents_have_the_precision_of_their_tensors() -> None:
+    x, t = ng.tensor([1.0, 2.0]), ng.tensor([1.0, 3.0], dtype=ng.float64)
+    _, tangent = ng.func.jvp(lambda x: x * x, (x,), (t,))
+    assert tangent.dtype is ng.float32
+    assert tangent.tolist() == [2.0, 12.0]
+    with ng.autograd.forward_ad.dual_level():
+        dual = ng.autograd.forward_ad.make_dual(x, t)
+        assert ng.autograd.forward_ad.unpack_dual(dual * dual).tangent.dtype is ng.float32
+
+
+def test_new_data_leave_a_tensor_inference_or_not() -> None:
+    usual = ng.ones(2)
+    with ng.inference_mode():
+        inference = ng.zeros(2)
+    usual.data, inference.data = inference, usual
+    assert not usual.is_inference()
+    assert inference.is_inference()
+    assert usual.add_(1).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        inference.add_(1)
+
+
 def test_a_division_with_no_rounding_records_the_node_of_one() -> None:
     x = ng.ones(2, requires_grad=True)
     assert ng.div(x, 2, rounding_mode=None).grad_fn.name() == (x / 2).grad_fn.name()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
-import os
 import gc
+import os
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType

@@ -327,7 +327,8 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     """Do ``input[key] = source``, or return the view that the key is, if it is just that."""
     mask, casts = None, source._array.dtype != input._array.dtype
     if source._array.size == 1:
-        refuse_byte_mask([each for each in _parts(key) if np.ndim(getattr(each, "_array", 0))])
+        arrays = [each for each in _parts(key) if isinstance(each, (Tensor, np.ndarray))]
+        refuse_byte_mask([each for each in arrays if each.ndim])
         filled = only_mask(key) if casts else None
         if filled is not None and np.ndim(getattr(filled, "_array", filled)):
             source = _filling(source, input)

@@ -359,7 +359,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     tensor([0., 0., 3.])
     """
     at, positions = read_parts(input, dim, index, source, "index_add_")
-    if _is_beside_nothing(input, at):
+    if input._array.ndim > 1 and not input._array.size:
         positions = _nowhere(positions)
     elif input._array.ndim < 2:
         positions = check_selected(positions, size=length_of(input, at))

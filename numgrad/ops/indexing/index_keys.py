@@ -355,7 +355,9 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         ) from None
     whole = [size for size, each in zip_longest(shape, own) if each is None]
     indexed = [size for size, each in zip(shape, own, strict=False) if each is not None]
-    if 0 in common or (0 in whole and 0 not in indexed):  # nothing is there, wherever it would be
+    if 0 in indexed and 0 not in common:
+        raise IndexError("index is out of bounds for dimension with size 0")
+    if 0 in common or 0 in whole:  # nothing is there, wherever it would be
         return tuple([None if each is None else np.zeros(each.shape, np.int64) for each in own])
     indices: list[Array | None] = []
     ordinal = 0
