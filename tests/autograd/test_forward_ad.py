@@ -392,6 +392,15 @@ def test_in_inference_mode_there_are_no_tangents(lib: Any) -> None:
             assert forward_ad.unpack_dual(dual).primal.tolist() == [2.0, 2.0]
 
 
+def test_in_inference_mode_no_tangent_from_outside_is_unpacked(lib: Any) -> None:
+    forward_ad = lib.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(lib.ones(2), lib.tensor([1.0, 2.0]))
+        with lib.inference_mode():
+            assert forward_ad.unpack_dual(dual).tangent is None
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("inferred", [(True, False), (False, True), (True, True)])
 def test_tangents_of_inference_tensors_are_those_of_others(inferred: tuple[bool, bool]) -> None:
     """PyTorch loses some of them, by which overload of an operation is called."""

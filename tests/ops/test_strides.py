@@ -160,6 +160,34 @@ def test_every_line_is_a_call_somewhere(torch: ModuleType) -> None:
     assert dead == {"float_power_"}  # which needs float64
 
 
+def test_strides_of_empty_tensors_are_those_of_rows(torch: ModuleType) -> None:
+    random = Random(3)
+    for _ in range(40):
+        shape = random.choices([0, 1, 2, 3], k=random.randint(1, 4))
+        shape[random.randrange(len(shape))] = 0
+        for line in ("torch.zeros(*s)", "z.clone()", "z.contiguous()", "torch.full(s, 2)"):
+            found = []
+            for library in (torch, ng):
+                names = {"torch": library, "s": shape, "z": library.zeros(*shape)}
+                found.append(eval(line, names).stride())
+            assert found[0] == found[1], (line, shape)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 2)])
+def test_one_stride_or_length_is_asked_for_by_a_dim(
+    torch: ModuleType, shape: tuple[int, ...]
+) -> None:
+    for name in ("size", "stride"):
+        for dim in (0, 1, -1, -2, 2, -3, True, 1.0, "a"):
+            found = []
+            for library in (torch, ng):
+                try:
+                    found.append(getattr(library.zeros(shape), name)(dim))
+                except (IndexError, TypeError) as error:
+                    found.append((type(error).__name__, str(error).partition("\n")[0]))
+            assert found[0] == found[1], (name, dim)
+
+
 # --- gradients -----------------------------------------------------------------------------------
 
 

@@ -94,7 +94,8 @@ def put_indexed(array: Array, indices: Indices, values: Array) -> Array:
     array([2., 0., 1.])
     """
     result = private_copy(array)
-    result[_key(indices)] = values
+    if array.size:
+        result[_key(indices)] = values
     return result
 
 

@@ -217,7 +217,12 @@ def _plain_call(names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
         f"        if plain is None: find_call(kind, {number})",
         f"        return {otherwise}",
         *[f"    {refresh_line(tensor)}" for tensor in tensors],
-        *[f"    right = {names[-1]} if number is float else float({names[-1]})"] * number,
+        *[
+            f"    if number is float: right = {names[-1]}",
+            f"    elif {-(2**63)} <= {names[-1]} < {2**63}: right = float({names[-1]})",
+            f"    else: return {otherwise}",
+        ]
+        * number,
         "    entry, shape, dtype, rows, is_flat = plain",
         "    value = empty(shape, dtype)",
         f"    if is_flat: entry({', '.join([*given, *behind])})",

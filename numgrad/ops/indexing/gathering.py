@@ -267,6 +267,8 @@ def take(input: Tensor, index: Tensor, out: Tensor | None) -> Tensor:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
+    if index._array.size and not input._array.size:
+        raise IndexError("take(): tried to take from an empty tensor")
     result: Tensor = _TAKE.apply(
         input, index=flat_index(at_hand(index._array), size=input._array.size), held=(index,)
     )

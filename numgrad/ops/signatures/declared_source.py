@@ -184,7 +184,8 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
     kinds = [KINDS[kind] for kind in parameter.kinds]
     plain = " or ".join(sorted({f"{kind.plain}({value})" for kind in kinds if kind.plain}))
     if parameter.alone:
-        plain = f"({value},) if type({value}) is int else {plain}"
+        fits = f"type({value}) is int and {-(2**63)} <= {value} < {2**63}"
+        plain = f"({value},) if {fits} else {plain}"
     elif len(kinds) > 1:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:
