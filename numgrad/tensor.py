@@ -284,17 +284,14 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(other, OPERANDS):
             return NotImplemented
-        if not isinstance(other, Tensor):  # a 0-d tensor promotes as the number does
-            dtype = result_dtype([other])
-            if type(other) is float and abs(other) > finfo(dtype).max:
+        if not isinstance(other, Tensor):  # of the dtype that the result has, bits cut off
+            common = result_dtype([self, other])
+            own = common if common.category >= FLOATING else result_dtype([other])
+            if type(other) is float and abs(other) > finfo(own).max:
                 other = math.copysign(math.inf, other)
-            if kind_of_number(other) == "unsigned":
-                common = result_dtype([self, other])
-                if common.category < FLOATING:
-                    (other,) = in_64_bits([other])
-                else:
-                    dtype = common
-            other = FUNCTIONS["scalar_tensor"](other, dtype=dtype)
+            if kind_of_number(other) == "unsigned" and common.category < FLOATING:
+                (other,) = in_64_bits([other])
+            other = FUNCTIONS["scalar_tensor"](other, dtype=own).to(common)
         return function(other, self)
 
     return operator

@@ -118,7 +118,6 @@ for _of, _signature, _rule, _dispatched, _example in (
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps)",
     method=False,
-    dispatched=True,
 )
 def _native_layer_norm(
     input: Tensor,

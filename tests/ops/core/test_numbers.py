@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "k // x": lambda m, x, k: k // (x + 1),
     "k % x": lambda m, x, k: k % (x + 1),
     "k >> x": lambda m, x, k: k >> x,
+    "k << x": lambda m, x, k: k << x,
     "x == k": lambda m, x, k: x == k,
     "x != k": lambda m, x, k: x != k,
     "x < k": lambda m, x, k: x < k,

@@ -87,7 +87,9 @@ def test_arrays_of_any_dtype_are_positions(torch: ModuleType, code: str) -> None
     random = Random(code)
     for key in ("a", "(a, 0)", "(0, a)", "(slice(None), a)", "(..., a)", "(a, a)"):
         for _ in range(examples(4)):
-            shape = random.choice([(), (3,), (2, 1)] if code != "B" else [(3,)])
+            # Of a mask of one number PyTorch counts a dim that it has not, if it is an array.
+            whole = code == "B" or (code == "?" and "..." in key)
+            shape = random.choice([(3,)] if whole else [(), (3,), (2, 1)])
             numbers = np.reshape([random.choice([-3.7, -1, 0, 1.5, 2]) for _ in range(6)], 6)
             array = np.resize(numbers if code not in "?BHILQ" else abs(numbers), shape).astype(code)
             found = []
