@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from tests.cases import examples
 
 # With `i` a vector of positions, and `j` one of as many, that lead anywhere; `x` has no elements,
 # and `p` is a part of it with as many rows.
@@ -47,7 +46,7 @@ def outcome(library: Any, line: str, shape: tuple[int, ...], first: Any, second:
 def test_no_position_is_looked_at_where_nothing_is(torch: ModuleType) -> None:
     random = Random(8)
     for line in LINES:
-        for _ in range(examples(6)):
+        for _ in range(6):
             shape = random.choice(
                 [(3, 0, 2), (3, 2, 0), (0, 3, 2), (0, 3, 0), (3, 0, 0), (2, 3, 1)]
             )
@@ -86,7 +85,7 @@ def test_positions_in_a_vector_or_a_number_have_words_of_their_own(torch: Module
 def test_arrays_of_any_dtype_are_positions(torch: ModuleType, code: str) -> None:
     random = Random(code)
     for key in ("a", "(a, 0)", "(0, a)", "(slice(None), a)", "(..., a)", "(a, a)"):
-        for _ in range(examples(4)):
+        for _ in range(4):
             # Of a mask of one number PyTorch counts a dim that it has not, if it is an array.
             whole = code == "B" or (code == "?" and "..." in key)
             shape = random.choice([(3,)] if whole else [(), (3,), (2, 1)])
