@@ -50,10 +50,8 @@ def drawn(seed: int) -> Program:
     """Return a program."""
     random = Random(seed)
     how = random.choice(["backward", "twice", "grad", "create_graph"])
-    dtype = random.choice(["float32", "float32", "float64", "float16"])
-    # PyTorch's products of halves lie as the library that it calls for them likes it.
-    known = [use for use in USES if "@" not in use or dtype != "float16"]
-    uses = [(random.choice(known), random.choice(ORDERS)) for _ in range(random.choice([1, 2, 3]))]
+    dtype = random.choice(["float32", "float64"])  # sums of halves lie row by row here
+    uses = [(random.choice(USES), random.choice(ORDERS)) for _ in range(random.choice([1, 2, 3]))]
     return Program(
         dtype, random.choice(ORDERS), random.random() < 0.4, uses, random.random() < 0.5, how
     )
