@@ -12,7 +12,6 @@ import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
 from numgrad.base.device import CPU
-from numgrad.base.dtypes import FLOATING, finfo, kind_of_number
 from numgrad.base.layouts import strided
 from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.backward.backward import backward
@@ -35,7 +34,6 @@ from numgrad.ops.arguments import conversion
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.primitive import CATALOGUE
-from numgrad.ops.core.promotion import in_64_bits, result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
@@ -282,17 +280,7 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     function = FUNCTIONS[name]
 
     def operator(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, OPERANDS):
-            return NotImplemented
-        if not isinstance(other, Tensor):  # of the dtype that the result has, bits cut off
-            common = result_dtype([self, other])
-            own = common if common.category >= FLOATING else result_dtype([other])
-            if type(other) is float and abs(other) > finfo(own).max:
-                other = math.copysign(math.inf, other)
-            if kind_of_number(other) == "unsigned" and common.category < FLOATING:
-                (other,) = in_64_bits([other])
-            other = FUNCTIONS["scalar_tensor"](other, dtype=own).to(common)
-        return function(other, self)
+        return function(other, self) if isinstance(other, OPERANDS) else NotImplemented
 
     return operator
 
@@ -301,10 +289,6 @@ def _rtruediv(self: Tensor, other: Any) -> Any:
     if not isinstance(other, OPERANDS):
         return NotImplemented
     return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](self), other)
-
-
-def _rpow(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["pow"](other, self) if isinstance(other, OPERANDS) else NotImplemented
 
 
 def _rsub(self: Tensor, other: Any) -> Any:
@@ -371,7 +355,7 @@ _OPERATORS = {
 }
 # The hottest calls there are go to a primitive directly.
 _HOT = {"add": "add", "mul": "mul", "truediv": "true_divide"}
-_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv, "pow": _rpow}
+_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv}
 _AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
 
 
@@ -384,7 +368,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", make_operator(CATALOGUE[name], reflected=True))
     for name in ("and", "or", "xor"):
         setattr(Tensor, f"__r{name}__", _operator(_OPERATORS[name]))
-    for name in ("floordiv", "mod", "lshift", "rshift"):
+    for name in ("floordiv", "mod", "pow", "lshift", "rshift"):
         setattr(Tensor, f"__r{name}__", _reflected(_OPERATORS[name]))
     for name, reflected in _REFLECTED.items():
         setattr(Tensor, f"__r{name}__", reflected)

@@ -20,6 +20,7 @@ __all__ = [
     "finfo",
     "get_default_dtype",
     "iinfo",
+    "is_int64",
     "kind_of_number",
     "of_numpy",
     "promote_types",
@@ -268,6 +269,11 @@ def scalar_dtype(value: Any) -> dtype:
     if isinstance(value, (complex, np.complexfloating)):
         return default_complex_dtype()
     raise TypeError(f"expected a number, not {type(value).__name__}")
+
+
+def is_int64(value: int) -> bool:
+    """Whether int64 holds an int."""
+    return -(2**63) <= value < 2**63
 
 
 def kind_of_number(value: Any) -> Any:

@@ -141,6 +141,7 @@ class Lookups:
     def watch_environment(self, value: Any, label: str) -> None:
         """Watch the environment, which programs set while they run, in all that reads it."""
         if value is os.environ or value is os.getenv:
+            # The dict that it reads, of which Python's types say nothing.
             self.visit(os.environ._data, label)  # type: ignore[attr-defined]
 
     def _of_object(self, value: Any, name: str, label: str) -> Any:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from numgrad import math
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.dispatchers import part
+from numgrad.codegen.llvm.combine_ir import COMBINES, Combine
 from numgrad.kernels.move.strides import (
     Layout,
     extent,
@@ -40,50 +42,18 @@ def _put(a, b):  # type: ignore[no-untyped-def]
     return b
 
 
-@part
-def _add(a, b):  # type: ignore[no-untyped-def]
-    return a + b
+_KINDS = {"amax": "max", "amin": "min"}
 
 
-@part
-def _multiply(a, b):  # type: ignore[no-untyped-def]
-    return a * b
-
-
-@part
-def _or(a, b):  # type: ignore[no-untyped-def]
-    return a | b
-
-
-@part
-def _and(a, b):  # type: ignore[no-untyped-def]
-    return a & b
-
-
-# nan wins, that of the target too, as nothing is greater.
-@part
-def _greater(a, b):  # type: ignore[no-untyped-def]
-    return b if (b > a) | (b != b) else a
-
-
-@part
-def _less(a, b):  # type: ignore[no-untyped-def]
-    return b if (b < a) | (b != b) else a
-
-
-# What combines what is there with what comes, for numbers and for bools.
-_COMBINES = {
-    "put": (_put, _put),
-    "sum": (_add, _or),
-    "prod": (_multiply, _and),
-    "amax": (_greater, _or),
-    "amin": (_less, _and),
-}
+def _combine(reduce: str, dtype: np.dtype[Any]) -> Combine:
+    """Return what a reduction combines with; of bools it is `or` or `and`."""
+    combine = COMBINES[_KINDS.get(reduce, reduce)]
+    return COMBINES[combine.of_bools] if dtype.kind == "b" else combine
 
 
 def combine_of(reduce: str, dtype: np.dtype[Any]) -> Any:
     """Return the part of kernels that combines an element with another, or puts it there."""
-    return _COMBINES[reduce][dtype.kind == "b"]
+    return _put if reduce == "put" else getattr(math, _combine(reduce, dtype).operation)
 
 
 @cache
@@ -119,14 +89,7 @@ def identity_of(reduce: str, dtype: np.dtype[Any]) -> Any:
     >>> float(identity_of("amin", np.dtype(np.float32)))
     inf
     """
-    if reduce in ("sum", "prod"):
-        return dtype.type(reduce == "prod")
-    if dtype.kind == "b":
-        return dtype.type(reduce == "amin")
-    if dtype.kind == "f":
-        return dtype.type(np.inf if reduce == "amin" else -np.inf)
-    limits = np.iinfo(dtype)
-    return dtype.type(limits.max if reduce == "amin" else limits.min)
+    return dtype.type(_combine(reduce, dtype).identity(dtype))
 
 
 def reduce_at(target: Array, places: Array, source: Array, reduce: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from numgrad.base.dtypes import is_int64
 from numgrad.graph.modes.grad_modes import is_grad_enabled
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.signatures.kinds import BEYOND_INT64
@@ -31,7 +32,7 @@ def wrap_dim(dim: Any, ndim: int) -> int:
     position = index(dim)
     length = ndim or 1
     if not -length <= position < length:
-        if not -(2**63) <= position < 2**63:
+        if not is_int64(position):
             raise ValueError(BEYOND_INT64)
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], but "

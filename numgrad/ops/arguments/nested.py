@@ -277,7 +277,7 @@ def _integer(element: Any, dtype: dtypes.dtype) -> Any:
                 raise OverflowError("can't convert negative int to unsigned")
             if element >= 2**64:
                 raise OverflowError("int too big to convert")
-        elif not -(2**63) <= element < 2**63:
+        elif not dtypes.is_int64(element):
             raise ValueError(BEYOND_INT64)
     else:
         element = float(element)

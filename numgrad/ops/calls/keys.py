@@ -21,6 +21,7 @@ from numgrad.ops.calls.node_source import define_lines
 __all__ = [
     "IN_EVERY_FLOAT",
     "NAMES",
+    "in_int64",
     "program_lines",
     "refresh_line",
     "tensor_lines",
@@ -222,9 +223,14 @@ def told_number(name: str) -> str:
     return f"({name} if type({name}) is not float or {name} else repr({name}))"
 
 
+def in_int64(name: str) -> str:
+    """Return what asks whether int64 holds an int, without a call."""
+    return f"{-(2**63)} <= {name} < {2**63}"
+
+
 def _kind_of_number(name: str) -> str:
     """Return what asks for `kind_of_number`, without a call for all but very great ints."""
-    usual = f"type({name}) is not int or {-(2**63)} <= {name} < {2**63}"
+    usual = f"type({name}) is not int or {in_int64(name)}"
     return f"type({name}) if {usual} else kind_of_number({name})"
 
 

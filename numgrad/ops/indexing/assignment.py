@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import is_int64
 from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
@@ -454,7 +455,7 @@ def _is_unrecorded(part: Tensor) -> bool:
 
 def _number_array(input: Tensor, value: Any) -> Any:
     """Return a number that is to be written, in the dtype of what is written to."""
-    if type(value) is int and not -(2**63) <= value < 2**63:
+    if type(value) is int and not is_int64(value):
         raise ValueError(BEYOND_INT64)
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return scalar_array(value, input._array.dtype, checks_half=False)

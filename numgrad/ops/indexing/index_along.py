@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -240,6 +241,15 @@ def _in_empty_dim(input: Tensor, dim: int, positions: Array) -> RuntimeError:
     )
 
 
+def _where_written(input: Tensor, dim: int, positions: Array, check: Callable[..., Array]) -> Array:
+    """Return positions in a dim that were checked, if there is anything at them."""
+    if _is_beside_nothing(input, dim):
+        return _nowhere(positions)
+    if length_of(input, dim) == 0 < positions.size:
+        raise _in_empty_dim(input, dim, positions)
+    return check(positions, size=length_of(input, dim), dim=dim)
+
+
 @declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
@@ -411,12 +421,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
     _check_source(input, at, positions, source, "index_copy_", IndexError)
-    if _is_beside_nothing(input, at):
-        positions = _nowhere(positions)
-    elif length_of(input, at) == 0 < positions.size:
-        raise _in_empty_dim(input, at, positions)
-    else:
-        positions = _check_copied(positions, size=length_of(input, at), dim=at)
+    positions = _where_written(input, at, positions, _check_copied)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
     return result
 
@@ -453,12 +458,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if index._array.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     at, positions = _read_vector(input, dim, index)
-    if _is_beside_nothing(input, at):
-        positions = _nowhere(positions)
-    elif length_of(input, at) == 0 < positions.size:
-        raise _in_empty_dim(input, at, positions)
-    else:
-        positions = _filled_positions(positions, size=length_of(input, at), dim=at)
+    positions = _where_written(input, at, positions, _filled_positions)
     result: Tensor
     if isinstance(value, Tensor):
         if value._array.ndim:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import is_int64
 from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import (
     Traced,
@@ -156,16 +157,16 @@ def _read_sequence(items: Any) -> Array:
         raise TypeError("new(): invalid data type 'str'")
     if array.dtype.kind == "b":
         return array
-    if array.dtype.kind in "uO" and not all(map(_is_int64, array.flat)):
+    if array.dtype.kind in "uO" and not all(map(_is_held, array.flat)):
         raise ValueError(BEYOND_INT64)
     if array.dtype.kind not in "iuf":
         raise IndexError(_KINDS.format(_type_name(items)))
     return array.astype(np.int64)
 
 
-def _is_int64(item: Any) -> bool:
+def _is_held(item: Any) -> bool:
     """Return whether what is no int, or one that int64 holds."""
-    return not isinstance(item, (int, np.integer)) or -(2**63) <= int(item) < 2**63
+    return not isinstance(item, (int, np.integer)) or is_int64(int(item))
 
 
 def held_in(items: Sequence[Any]) -> list[Tensor]:
@@ -196,7 +197,7 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
         If int64 does not hold the position.
     """
     shape = input._array.shape
-    if not -(2**63) <= position < 2**63:
+    if not is_int64(position):
         raise ValueError(BEYOND_INT64)
     if not shape:
         raise IndexError(

@@ -18,6 +18,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.modes.state import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.ops.calls.keys import in_int64
 from numgrad.ops.core.type_names import OWNERS, type_name
 from numgrad.ops.signatures.signature import ABSENT
 
@@ -72,7 +73,7 @@ def as_integer(value: Any) -> int:
         If int64 does not hold it: a dim, a length, a count.
     """
     integer = int(_number_in(value)) if isinstance(value, Tensor) else int(value)
-    if not -(2**63) <= integer < 2**63:
+    if not dtypes.is_int64(integer):
         raise ValueError(BEYOND_INT64)
     return integer
 
@@ -185,7 +186,7 @@ def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
         return (as_integer(value),)
     for position, each in enumerate(value):
         error = "" if _is_length(each) else f"type must be tuple of ints,but got {type_name(each)}"
-        if not error and not isinstance(each, Tensor) and not -(2**63) <= int(each) < 2**63:
+        if not error and not isinstance(each, Tensor) and not dtypes.is_int64(int(each)):
             error = BEYOND_INT64
         if error:
             raise TypeError(
@@ -200,7 +201,7 @@ def plain_ints(values: Any) -> tuple[int, ...] | None:
     if not isinstance(values, (tuple, list)):
         return None
     for value in values:
-        if type(value) is not int or not -(2**63) <= value < 2**63:
+        if type(value) is not int or not dtypes.is_int64(value):
             return None
     return values if type(values) is tuple else tuple(values)
 
@@ -397,7 +398,7 @@ KINDS = {
         "int",
         "int",
         "int",
-        "type({0}) is not int or not -(2**63) <= {0} < 2**63",
+        f"type({{0}}) is not int or not {in_int64('{0}')}",
         is_integer,
         lambda where, value: as_integer(value),
     ),
@@ -418,7 +419,7 @@ KINDS = {
         "float",
         "float",
         "float",
-        "type({0}) is not float and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
+        f"type({{0}}) is not float and (type({{0}}) is not int or not {in_int64('{0}')})",
         _is_float,
         lambda where, value: _as_float(value),
     ),
@@ -444,7 +445,7 @@ KINDS = {
         "Number",
         "Number | Tensor",
         "number",
-        "type({0}) not in PLAIN_NUMBERS and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
+        f"type({{0}}) not in PLAIN_NUMBERS and (type({{0}}) is not int or not {in_int64('{0}')})",
         is_number,
         lambda where, value: as_number(value),
     ),
