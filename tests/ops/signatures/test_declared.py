@@ -7,6 +7,7 @@ import pickle
 import warnings
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,10 @@ def test_each_way_to_call_reaches_its_parameters(one, other, expected):
 
 @pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("declaration", PARSED)
-def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declaration) -> None:
+def test_wrong_calls_are_told_what_pytorch_tells_them(
+    torch, declaration: Declaration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # `from_file` makes the file that it is told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for call in wrong_calls(declaration):
