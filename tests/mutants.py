@@ -11,12 +11,12 @@ the change changes nothing that can be seen.
 
 First the tests run once as they are, and it is noted which lines each of them reaches. Then a
 defect costs what the tests that reach its statement cost, the quickest first, one folder or file of
-``--tests`` after the other, those first that lie as the defect does, the broadest last: with
-``--tests`` that end with ``tests`` what survives has survived the whole suite. NumPy, Numba and pytest
-are imported once: each run is a fork. Where PyTorch is missing, its recorded answers stand for it.
-``--notes`` names a file that spares the first run of tests that are noted there (delete it after a
-change to the modules). After tests were written, ``--anew`` notes their files again and ``--only``
-plants those defects again that nothing noticed.
+``--tests`` after the other, those first that lie as the defect does: where ``tests`` is the last of
+them, what survives has survived the whole suite. NumPy, Numba and pytest are imported once: each
+run is a fork. Where PyTorch is missing, its recorded answers stand for it. ``--notes`` names a file
+that spares the first run of tests that are noted there (delete it after a change to the modules).
+After tests were written, ``--anew`` notes their files again, and ``--only`` plants those defects
+again that nothing noticed.
 """
 
 from __future__ import annotations
