@@ -33,6 +33,9 @@ PLACES = [
 HOOKED = {"all": PLACES, "after": [place for place in PLACES if place.endswith("after")]}
 HOOKED |= {"tensors": [place for place in PLACES if "," not in place]}
 HOOKED |= {"a few": ["d, after", "z", "y, behind", "a, after", "b"]}
+# The first is met amid the pass, once its leaf is complete, and the second right behind it.
+HOOKED |= {"d, then z": ["d, after", "z"], "d, then z's node": ["d, after", "z, before"]}
+HOOKED |= {"c, then y": ["c, after", "y"], "d, then a leaf": ["d, after", "c"]}
 
 
 def seen(m: Any, place: str, mode: str, how: str, hooked: list[str]) -> list[Any]:
