@@ -100,7 +100,7 @@ def _unpooled(input: Tensor, indices: Tensor, sizes: Ints) -> Tensor:
     plane = fresh(np.zeros((*lead, math.prod(sizes)), input._array.dtype))
     found: Tensor = scatter(plane, len(lead), places, reshape(input, (*lead, rest)))
     result = unsafe_view(found, (*lead, *sizes))
-    images = channels_last_of(shape, input.stride()) if dims == 2 else None
+    images: Any = channels_last_of(shape, input.stride()) if dims == 2 else None
     return result if images is None else result.contiguous(memory_format=images)
 
 
