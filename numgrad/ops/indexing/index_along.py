@@ -173,10 +173,9 @@ def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
     return where(there, g, fresh(np.zeros((), g._array.dtype)))
 
 
-def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
-    """Return a dim and the positions of an index of one dim, in memory of their own."""
-    positions = read_array(_own_vector, at_hand(index._array))
-    return wrap_dim(dim, input._array.ndim), positions
+def _read_vector(index: Tensor) -> Any:
+    """Return the positions of an index of one dim, in memory of their own."""
+    return read_array(_own_vector, at_hand(index._array))
 
 
 def _own_vector(index: Array) -> Array:
@@ -272,11 +271,12 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> ng.tensor([1.0, 2.0, 3.0]).index_select(0, ng.tensor([2, 0]))
     tensor([3., 1.])
     """
-    at, positions = _read_vector(input, dim, index)
+    at = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    positions = _read_vector(index)
     if length_of(input, at) == 0 < positions.size and input._array.ndim > 1:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     positions = check_selected(positions, size=length_of(input, at))
@@ -370,7 +370,7 @@ def read_parts(
             f"{function}(): Indexing dim {at} is out of bounds of the source tensor with dim "
             f"{source._array.ndim}"
         )
-    _, positions = _read_vector(input, at, index)
+    positions = _read_vector(index)
     _check_source(input, at, positions, source, function)
     return at, positions
 
@@ -446,7 +446,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    at, positions = _read_vector(input, dim, index)
+    at = wrap_dim(dim, input._array.ndim)
     _check_ndims_copied(input, index, source)
     if index._array.dtype != np.int64:
         raise RuntimeError(
@@ -457,6 +457,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
+    positions = _read_vector(index)
     _check_shape_copied(input, at, positions, source)
     positions = _where_written(input, at, positions, _check_copied)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
@@ -499,7 +500,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         )
     if index._array.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    at, positions = _read_vector(input, dim, index)
+    at, positions = wrap_dim(dim, input._array.ndim), _read_vector(index)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     positions = _where_written(input, at, positions, _filled_positions)
