@@ -27,8 +27,7 @@ from tests.rows import rows_of
 # too. A line here that comes to agree in all the layouts of `LAYOUTS` fails.
 DIFFERENT = {
     "torch.conj(c)": "new memory, where PyTorch has a view with a bit that says conjugate",
-    "torch.einsum('ij->i', m)": "permuted and summed in another order, then viewed",
-    "torch.einsum('ij,jk->ki', m, s)": "as above: the product's operands have the other order",
+    "torch.einsum('ij,jk->ki', m, s)": "the product's operands have the other order, then viewed",
     "torch.stack([x, y], out=torch.empty(0))": "laid out as without `out`: channels last",
     "torch.stack([x, y], 3, out=torch.empty(0))": "as above",
     "torch.normal(x, 1.0, out=torch.empty(0))": "PyTorch gives `out` a shape that depends on x",

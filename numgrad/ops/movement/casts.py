@@ -187,7 +187,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """
     shape = size
     own = input._array.shape
-    if shape == own:
+    if shape == own and shape:  # a number is a sum in PyTorch, in memory of its own
         return input
     leading = len(own) - len(shape)
     if leading < 0 or any(a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)):

@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.layouts import (
+    channels_last,
+    channels_last_3d,
+    channels_last_of,
+    contiguous_format,
+    is_in_order,
+)
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.movement.shape import unsafe_view
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
@@ -85,6 +93,7 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
+    input = input.contiguous()
     variance, middle = _moments(input, dims)
     factor = rsqrt(variance + eps)
     return _scaled((input - middle) * factor, weight, bias), middle, factor
@@ -166,6 +175,7 @@ def rms_norm(
         raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
+    input = input.contiguous()
     return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
 
 
@@ -200,6 +210,16 @@ def _check_several(sizes: Sequence[int], shown: Any) -> None:
         )
 
 
+def _format_of(input: Tensor) -> Any:
+    """Return the format that channels are normalised in: whatever the strides of dims of 1."""
+    shape, strides = input._array.shape, input.stride()
+    if not input.is_contiguous():
+        for own in (channels_last, channels_last_3d):
+            if is_in_order(shape, strides, own):
+                return own
+    return channels_last_of(shape, strides) or contiguous_format
+
+
 def of_channels(
     input: Tensor,
     running_mean: Tensor | None,
@@ -220,6 +240,7 @@ def of_channels(
     count = shape[1] if len(shape) > 1 else 0
     _check_channels(count, {**parts, "weight": weight, "bias": bias})
     ndim = len(shape)
+    input = input.contiguous(memory_format=_format_of(input))
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not training:
         assert running_mean is not None and running_var is not None
@@ -320,7 +341,7 @@ def of_groups(
     groups = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
     variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
-    result = ((groups - middle) * factor).reshape(shape)
+    result = unsafe_view((groups - middle) * factor, shape)
     scale, shift = (
         None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
     )
@@ -389,6 +410,7 @@ def of_own_channels(
         )
     parts = {"running_mean": running_mean, "running_var": running_var}
     _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
+    input = input.contiguous()
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not use_input_stats:
         assert running_mean is not None and running_var is not None
@@ -398,7 +420,7 @@ def of_own_channels(
         found = variance * (count / max(count - 1, 1))
         _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
         _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
-    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift).view(shape)
 
 
 @declare(

@@ -247,6 +247,7 @@ _POW_OF_NUMBER = elementwise(
     numbers=("base",),
     wide=(),
     function_name="pow",
+    deciding=lambda arrays: [],  # PyTorch's lies row by row, whatever the exponent does
     kernel_name="pow",
     doc="Return base ** exponent for a number `base`.",
 )
