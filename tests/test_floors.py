@@ -65,11 +65,17 @@ LATE = {
     # The types of the methods that the catalogue binds to the class, which stand in the package's
     # stub: so there is one class of tensors for type checkers, too. Nothing at run time.
     ("graph/tensor", "__init__"),
+    # The type of a trace that is settled: the bodies of its loops are watched, too.
+    ("jit/front/watch", "jit/front/trace_function"),
     # The compiler is an eighth of all there is to import: who compiles nothing does without.
     ("jit/front/decorator", "jit/front/api"),
 }
 # Of these, for type checkers: no circle, as no import runs.
-TYPES_ONLY = {("graph/tensor", "graph/node"), ("graph/tensor", "__init__")}
+TYPES_ONLY = {
+    ("graph/tensor", "graph/node"),
+    ("graph/tensor", "__init__"),
+    ("jit/front/watch", "jit/front/trace_function"),
+}
 
 
 @cache

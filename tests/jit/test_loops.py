@@ -251,7 +251,7 @@ def test_what_a_body_made_stays_in_it() -> None:
 
         return scan(body, x, _rows(3))[0] + kept[0]
 
-    with pytest.raises(ng.TraceError, match="left the body of its loop"):
+    with pytest.raises(ng.TraceError, match="changes kept, which is read"):
         ng.jit(function)(_x())
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import is_
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,12 +249,21 @@ class Guards:
 
     def only_grew(self) -> bool:
         """Whether nothing was replaced, but attributes and entries are there that were not."""
-        broken = [guard for guard in list(self._found.values()) if not guard.holds()]
+        broken = self.all_broken()
         return bool(broken) and all(map(_grew, broken))
+
+    def all_broken(self) -> list[Guard]:
+        """Return those that do not hold."""
+        return [guard for guard in list(self._found.values()) if not guard.holds()]
+
+    def variables(self) -> list[tuple[CellType, Any]]:
+        """Return the variables of enclosing functions, with what they hold if all is as it was."""
+        found = [each for each in self._found.values() if type(each.object) is CellType]
+        return [(each.object, each.value) for each in found]
 
     def broken(self) -> str | None:
         """Return the label of one that does not hold, None if all do."""
         if self.hold():
             return None
-        broken = [guard.label for guard in list(self._found.values()) if not guard.holds()]
-        return broken[0] if broken else None
+        broken = self.all_broken()
+        return broken[0].label if broken else None

@@ -37,14 +37,14 @@ class Libraries:
 
     Parameters
     ----------
-    function : callable
+    function : callable or code
         The folder of one that is itself a part of an installed package is looked into.
     """
 
     def __init__(self, function: Any) -> None:
         while wrapped(function) is not None:
             function = wrapped(function)
-        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        code = getattr(getattr(function, "__func__", function), "__code__", function)
         self._home: str | None = None
         file = code.co_filename if isinstance(code, CodeType) else ""
         if is_library(file) and not is_of_package(file):

@@ -12,6 +12,7 @@ import numpy as np
 
 from numgrad.graph.modes.state import recording
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.jit.front.body_state import BodyState
 from numgrad.jit.front.loops import Turn, record_loop
 
 __all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
@@ -30,9 +31,10 @@ def record_scan(
 ) -> tuple[Leaves, Leaves]:
     """Record a loop over rows; see `numgrad.graph.recorder.LoopRecorder.scan`."""
     results: list[Leaves] = []
+    state = BodyState([step])
 
     def turn(current: Sequence[Tensor], row: Sequence[Tensor]) -> Turn:
-        after, ys = step(_filled(carry, current), _filled(columns, row))
+        after, ys = state.run(step, _filled(carry, current), _filled(columns, row))
         results[:] = [ys]
         return Turn(_present(after), _present(ys))
 
@@ -55,10 +57,12 @@ def record_while(
             return _constant(tracer, np.asarray(found, np.bool_))
         return found if not found._array.ndim else found.reshape(())
 
+    state = BodyState([predicate, step])
+
     def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
-        following = step(_filled(carry, carries[2:]))
+        following = state.run(step, _filled(carry, carries[2:]))
         with recording(False):
-            goes_on = flag(following)
+            goes_on = state.run(flag, following)
             return Turn([goes_on, carries[1] + one, *_present(following)], ())
 
     zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
@@ -75,8 +79,9 @@ def record_switch(
     operands: Leaves,
 ) -> Leaves:
     """Record branches; see `numgrad.graph.recorder.LoopRecorder.switch`."""
+    state = BodyState(branches)
     with tracer.body(), recording(False):  # what they return is not known before
-        like, *_ = [branch(operands) for branch in branches]
+        like, *_ = [state.run(branch, operands) for branch in branches]
     with recording(False):
         which = index.reshape(())
         if which._array.dtype == np.bool_:
@@ -95,7 +100,7 @@ def record_switch(
             rows: Sequence[Tensor],
             branch: Callable[[Leaves], Leaves] = branch,
         ) -> Turn:
-            return Turn([no, one, *_present(branch(operands))], ())
+            return Turn([no, one, *_present(state.run(branch, operands))], ())
 
         found = record_loop(tracer, turn, [flag, zero, *found], (), 1, stops=True).carries[2:]
     return _filled(like, found)

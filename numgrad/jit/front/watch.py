@@ -33,7 +33,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,10 +51,12 @@ from numgrad.jit.capture.origins import (
     wrapped,
 )
 from numgrad.jit.capture.reads import BLIND, Chain, reads_of
-from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.lowering.storage import root_of
 
-__all__ = ["Watch"]
+if TYPE_CHECKING:
+    from numgrad.jit.front.trace_function import Trace
+
+__all__ = ["UNBOUND", "Watch", "contents_of"]
 
 # What looks attributes up by names that the code does not show.
 # fmt: off
@@ -74,7 +76,7 @@ _ON_OTHERS: tuple[type, ...] = (
     type({}.items()),
 )
 _HOLDERS = ((weakref.ref, "{o}() is {v}"), (ContextVar, "{o}.get(None) is {v}"))
-_EMPTY: Any = object()  # what a variable holds that is not bound
+UNBOUND: Any = object()  # what a variable holds that is not bound
 
 
 class Watch(Lookups):
@@ -85,6 +87,8 @@ class Watch(Lookups):
     function : callable
     static : iterable
         Its static arguments.
+    libraries : Libraries, optional
+        Whose code is not looked into; by default as the function says.
 
     Attributes
     ----------
@@ -94,8 +98,13 @@ class Watch(Lookups):
         Arrays whose numbers the trace goes by (masks, say), and what they held; by id.
     """
 
-    def __init__(self, function: Callable[..., Any], static: Iterable[Any] = ()) -> None:
-        super().__init__(Libraries(function))
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static: Iterable[Any] = (),
+        libraries: Libraries | None = None,
+    ) -> None:
+        super().__init__(libraries or Libraries(function))
         self.tensors: list[tuple[Tensor, Any, Any]] = []
         self.baked: dict[int, tuple[Any, Any]] = {}
         self._arrays: dict[int, Any] = {}
@@ -301,7 +310,7 @@ class Watch(Lookups):
         code = function.__code__
         if self.libraries.has_code(code):
             for cell in function.__closure__ or ():  # of a decorator or transform: what is in it?
-                inside = _contents_of(cell)
+                inside = contents_of(cell)
                 if type(inside) is dict and inside and all(is_a(each, type) for each in inside):
                     items = (*inside, *inside.values())  # `functools.singledispatch` has those
                     self.guards.add(f"what is in {label}", "same_keys({o}, {v})", inside, items)
@@ -323,8 +332,8 @@ class Watch(Lookups):
             self.visit(defaults, name)
         for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             chains = reads.variables.get(variable, ())
-            inside = _contents_of(cell)
-            if inside is _EMPTY or not chains:
+            inside = contents_of(cell)
+            if inside is UNBOUND or not chains:
                 continue
             self.guards.add(variable, "{o}.cell_contents is {v}", cell, inside)
             self._follow(inside, chains, variable)
@@ -458,12 +467,12 @@ class Watch(Lookups):
 _ITERATIONS = (tuple.__iter__, frozenset.__iter__)
 
 
-def _contents_of(cell: CellType) -> Any:
+def contents_of(cell: CellType) -> Any:
     """Return what a variable of an enclosing function holds now; a mark if it is not bound."""
     try:
         return cell.cell_contents
     except ValueError:
-        return _EMPTY
+        return UNBOUND
 
 
 def _differ(array: Any, held: Any) -> bool:
