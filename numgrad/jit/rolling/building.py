@@ -63,6 +63,7 @@ def with_loop(turns: Turns) -> Graph:
             whole = results[len(nexts) + stacked.index(made)]
             trace.handed_on[whole] = results[k], init
     new: dict[Value, Value] = {}
+    rows: dict[Value, tuple[Value, int]] = {}
     for made in written:
         window = filled[made]
         zeros = turns.columns[window.made][0].value.operands[0]
@@ -86,8 +87,10 @@ def with_loop(turns: Turns) -> Graph:
                 new[value] = results[finals[made]]
             else:
                 whole = results[len(nexts) + stacked.index(made)]
-                new[value] = row_of(whole, count - 1 - turn if reverse else turn)
-    return _rebuilt(turns, new, number)
+                row = count - 1 - turn if reverse else turn
+                rows[value] = whole, row
+                new[value] = row_of(whole, row)
+    return _rebuilt(turns, new, rows, number)
 
 
 def _carried(
@@ -132,8 +135,13 @@ def _is_reverse(turns: Turns) -> bool:
     return sum(each < 0 for each in steps) > sum(each > 0 for each in steps)
 
 
-def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
-    """Return the graph with other values for some, which come after a number."""
+def _rebuilt(
+    turns: Turns, new: dict[Value, Value], rows: dict[Value, tuple[Value, int]], number: int
+) -> Graph:
+    """Return the graph with other values for some, which come after a number.
+
+    Some of these are `rows` of what a loop stacks: of which, and which one.
+    """
     graph = turns.trace.graph
 
     def entered(value: Value) -> Value:
@@ -143,6 +151,11 @@ def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
 
     for operation in turns.outside():
         value = operation.value
+        if value.operation == "join":
+            whole = _whole_of(value, rows, graph.unread)
+            if whole is not None:
+                new[value] = whole
+                continue
         operands = [entered(operand) for operand in value.operands]
         if any(a is not b for a, b in zip(operands, value.operands, strict=True)):
             fresh = Value(
@@ -155,4 +168,23 @@ def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
             )
             fresh.number = max(value.number, number)
             new[value] = fresh
-    return Graph(graph.inputs, [entered(output) for output in graph.outputs])
+    outputs = [entered(output) for output in graph.outputs]
+    return Graph(graph.inputs, outputs, graph.unread)
+
+
+def _whole_of(
+    value: Value, rows: dict[Value, tuple[Value, int]], unread: frozenset[Value]
+) -> Value | None:
+    """Return what a loop stacks, if a join puts just that side by side again.
+
+    Whatever stands in the place of rows that nobody reads.
+    """
+    whole: Value | None = None
+    for number, operand in enumerate(value.operands):
+        if operand in unread:
+            continue
+        found = rows.get(operand.operands[0]) if operand.operation == "reshape" else None
+        if found is None or found[1] != number or whole not in (None, found[0]):
+            return None
+        whole = found[0]
+    return whole if whole is not None and whole.shape == value.shape else None

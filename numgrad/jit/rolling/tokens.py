@@ -20,6 +20,7 @@ __all__ = [
     "had_by",
     "is_alike",
     "is_same_view",
+    "meaning_of",
     "rebased",
     "row_number",
     "row_of",
@@ -213,7 +214,7 @@ def _attributes(value: Value) -> Any:
         primitive = value.attributes["primitive"]
         body = getattr(primitive, "graph", None)
         if isinstance(body, Graph):
-            return repr(primitive), _meaning(body)
+            return repr(primitive), meaning_of(body)
         told = [getattr(primitive, name, None) for name in ("template", "order")]
         return primitive.name, repr(told), repr(value.attributes["parameters"])
     if value.operation == "update":
@@ -221,7 +222,7 @@ def _attributes(value: Value) -> Any:
     return tuple(sorted(value.attributes.items()))
 
 
-def _meaning(body: Graph) -> Any:
+def meaning_of(body: Graph) -> Any:
     """Return what is equal for bodies that compute the same."""
     values = body.values()
     place = {value: k for k, value in enumerate(values)}
