@@ -76,15 +76,17 @@ class BackwardLoops:
         turns = self.starts.get(node)
         if turns is None:
             return False
-        try:
-            _Recording(self.tracer, turns, pending, leaves).run()
-        except _Unlike:
-            return False
-        for each in turns.nodes():
-            pending.pop(each, None)
-            if each.saved and not keep_graph:
-                each.saved = None
-        return True
+        for chosen in (turns, turns.without_last()):  # which may be mixed up with what is behind it
+            try:
+                _Recording(self.tracer, chosen, pending, leaves).run()
+            except _Unlike:
+                continue
+            for each in chosen.nodes():
+                pending.pop(each, None)
+                if each.saved and not keep_graph:
+                    each.saved = None
+            return True
+        return False
 
 
 class _Recording:
@@ -143,8 +145,6 @@ class _Recording:
         for turn, seeds in zip(self.turns[1:], self.seeds[1:], strict=True):
             if set(seeds) != {slot for slot in self.seeded if turn[slot[0]] is not None}:
                 raise _Unlike
-        if not set(self.seeds[0]) <= self.seeded | set(self.handed_on):
-            raise _Unlike
         for slot in self.seeded - set(self.handed_on):
             if self.turns[0][slot[0]] is not None and slot not in self.seeds[0]:
                 raise _Unlike
@@ -361,11 +361,8 @@ class _Recording:
                 init = _nothing(*self._meta(slot))
             else:
                 init = self._value(given, anyhow=True)
-            like = place_of(given._array) if self.as_given and given is not None else None
-            carry = self._tensor(self._carry(init), like)
-            if self.as_given == "numbers":
-                carry = self._tensor(self.tracer.value_of(carry._array))
-            self._enter(arriving, slot, carry)
+            carry = self._carry(init)
+            self._enter(arriving, slot, self._lying_as(given, carry))
             present = None if target is None else self._present(target)
             if slot in self.seeded:
                 pad = _nothing(init.shape, init.dtype) if present is None else self._value(present)
@@ -376,7 +373,36 @@ class _Recording:
             like = self._value(self.seeds[self.count // 2][slot], anyhow=True)
             pad = _nothing(like.shape, like.dtype)
             self._enter(arriving, slot, self._seed_row(slot, 0, pad))
+        for slot in sorted(set(self.seeds[0]) - self.seeded - set(self.handed_on)):
+            self._enter(arriving, slot, self._in_first(self.seeds[0][slot]))
         return arriving, handed_on
+
+    def _lying_as(self, given: Tensor | None, value: Value) -> Tensor:
+        """Return a tensor of that value; to see what follows from that, as one lies that is given.
+
+        Or, to compare it with that, of the same numbers.
+        """
+        if given is None or not self.as_given:
+            return self._tensor(value)
+        tensor = self._tensor(value, place_of(given._array))
+        if self.as_given == "places":
+            return tensor
+        return self._tensor(self.tracer.value_of(tensor._array))
+
+    def _in_first(self, gradient: Tensor) -> Tensor:
+        """Return a gradient in the first turn, and in others what changes no sum."""
+        value = self._value(gradient, anyhow=True)
+        if self.as_given:
+            return self._lying_as(gradient, self._row(Row((value,)), value))
+        nothing = _nothing(value.shape, value.dtype)
+        return self._tensor(apply("where", self._is_first(), value, nothing))
+
+    def _is_first(self) -> Value:
+        """Return what says in the body whether it is the first turn."""
+        if self.flag is None:
+            flags = [constant(turn == 0, np.dtype(bool)) for turn in range(self.count)]
+            self.flag = self._row(Row(tuple(flags)), flags[0])
+        return self.flag
 
     def _meta(self, slot: Slot) -> tuple[tuple[int, ...], Any]:
         meta = self.like[slot[0]].output_meta(slot[1])
@@ -433,11 +459,8 @@ class _Recording:
     def _but_in_first(self, gradient: Tensor) -> Tensor:
         """Return a gradient, but in the first turn, which has none there, what changes no sum."""
         value = self._value(gradient)
-        if self.flag is None:
-            flags = [constant(turn == 0, np.dtype(bool)) for turn in range(self.count)]
-            self.flag = self._row(Row(tuple(flags)), flags[0])
         nothing = _nothing(value.shape, value.dtype)
-        return self._tensor(apply("where", self.flag, nothing, value))
+        return self._tensor(apply("where", self._is_first(), nothing, value))
 
     # --- the loop ---
 

@@ -71,6 +71,28 @@ class NodeTurns(NamedTuple):
     ways: list[list[Way | None]]
     end: End
 
+    def without_last(self) -> NodeTurns:
+        """Return all turns but the last that is run."""
+        *turns, last = self.turns
+        targets: dict[tuple[int, int], Target | None] = {}
+        for position, slot in self.end.targets:
+            way = self.ways[position][slot]
+            assert way is not None
+            node = last[way.position]
+            targets[position, slot] = None if node is None else (node, way.number)
+        return self._replace(turns=turns, end=End(targets))
+
+    def unevenness(self) -> tuple[int, int, int]:
+        """Return what is to be small: how much a turn hands on, what is left out, what lacks."""
+        handed_on = {
+            (way.position, way.number)
+            for ways in self.ways
+            for way in ways
+            if way is not None and way.kind == "next"
+        }
+        lacking = (self.turns[0] + self.turns[-1]).count(None)
+        return len(handed_on), lacking - len(self.turns) * len(self.like), lacking
+
     def nodes(self) -> list[Node]:
         """Return all nodes."""
         return [node for turn in self.turns for node in turn if node is not None]
@@ -97,7 +119,9 @@ def find_turns(needed: set[Node], captures: Mapping[Node, Any]) -> list[NodeTurn
         first = count - run.first - run.period * run.turns
         if taken[first : count - run.first].any():
             continue
-        turns = search.turns_of(run._replace(first=first))
+        choices = [run._replace(first=first), search.from_youngest(run._replace(first=first))]
+        found_turns = [turns for each in dict.fromkeys(choices) if (turns := search.turns_of(each))]
+        turns = min(found_turns, key=NodeTurns.unevenness, default=None)
         if turns is not None:
             found.append(turns)
             for node in turns.nodes():
@@ -140,6 +164,14 @@ class _Search:
                 if at is not None:
                     found[last - at] = last - k
         return found
+
+    def from_youngest(self, run: Run) -> Run:
+        """Return the run whose first turn begins where what repeats itself does."""
+        first, period, count = run
+        start = first
+        while start > 0 and self.tokens[start - 1] == self.tokens[start - 1 + period]:
+            start -= 1
+        return Run(start, period, (first + period * count - start) // period)
 
     def turns_of(self, run: Run) -> NodeTurns | None:
         """Return the turns of a run; None if they are not alike after all."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from numgrad.jit.ir.constructors import apply, broadcast, constant
+from numgrad.jit.ir.constructors import apply, broadcast, constant, join
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
 from numgrad.jit.rolling.completion import Unlike
 from numgrad.jit.rolling.rows import stack, step
-from numgrad.jit.rolling.tokens import followed_back, rebased, row_of
+from numgrad.jit.rolling.tokens import followed_back, rebased, row_of, rows_of
 from numgrad.jit.rolling.turns import Carry, Turns
 
 __all__ = ["with_loop"]
+
+PARTS = 4  # of which what is put side by side of rows may be
 
 
 def with_loop(turns: Turns) -> Graph:
@@ -152,7 +156,7 @@ def _rebuilt(
     for operation in turns.outside():
         value = operation.value
         if value.operation == "join":
-            whole = _whole_of(value, rows, graph.unread)
+            whole = _whole_of(value, rows, graph.unread, turns.trace.handed_on)
             if whole is not None:
                 new[value] = whole
                 continue
@@ -173,18 +177,40 @@ def _rebuilt(
 
 
 def _whole_of(
-    value: Value, rows: dict[Value, tuple[Value, int]], unread: frozenset[Value]
+    value: Value,
+    rows: dict[Value, tuple[Value, int]],
+    unread: frozenset[Value],
+    handed_on: dict[Value, tuple[Value, Value]],
 ) -> Value | None:
-    """Return what a loop stacks, if a join puts just that side by side again.
+    """Return a join of rows of what loops stack as one of few parts; None if it is no such.
 
-    Whatever stands in the place of rows that nobody reads.
+    Anything may stand in the place of operands that nobody reads: the rows beside others.
     """
-    whole: Value | None = None
-    for number, operand in enumerate(value.operands):
-        if operand in unread:
-            continue
-        found = rows.get(operand.operands[0]) if operand.operation == "reshape" else None
-        if found is None or found[1] != number or whole not in (None, found[0]):
+    parts: list[list[Any]] = []  # a value; of rows of it the first, and behind the last
+    for operand in value.operands:
+        of, row = rows.get(operand.operands[0], (None, 0)) if _is_row(operand) else (None, 0)
+        last = parts[-1] if parts else (None, 0, 0)
+        if last[0] is not None and len(last) > 1:
+            if operand in unread and last[2] < last[0].shape[0]:
+                of, row = last[0], last[2]
+            if of is last[0] and row == last[2]:
+                parts[-1][2] += 1
+                continue
+        parts.append([operand] if of is None else [of, row, row + 1])
+        if len(parts) > PARTS:
             return None
-        whole = found[0]
-    return whole if whole is not None and whole.shape == value.shape else None
+    if len(parts) > 1 and parts[0][0] in unread and len(parts[1]) > 1 and parts[1][1]:
+        del parts[0]
+        parts[0][1] -= 1
+    if not any(len(part) > 1 for part in parts):
+        return None
+    if [len(part) for part in parts] == [1, 3] and _is_row(parts[0][0]):
+        found, init = handed_on.get(parts[1][0], (None, None))
+        if found is not None and init is parts[0][0].operands[0] and found.shape == value.shape:
+            return found if parts[1][1] == 0 else None
+    return join([part[0] if len(part) == 1 else rows_of(*part) for part in parts], 0)
+
+
+def _is_row(operand: Value) -> bool:
+    """Whether an operand of a join is a value with a first dim of length 1."""
+    return operand.operation == "reshape" and operand.shape == (1, *operand.operands[0].shape)

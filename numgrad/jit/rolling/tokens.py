@@ -24,6 +24,7 @@ __all__ = [
     "rebased",
     "row_number",
     "row_of",
+    "rows_of",
     "viewed",
     "with_operand",
 ]
@@ -195,6 +196,14 @@ def row_of(value: Value, row: int) -> Value:
     """Return one element of the first dim."""
     maps = [Affine(row, ()), *(Affine(0, ((dim, 1),)) for dim in range(len(value.shape) - 1))]
     return view(value, maps, value.shape[1:])
+
+
+def rows_of(value: Value, start: int, stop: int) -> Value:
+    """Return some elements of the first dim."""
+    if start == 0 and stop == value.shape[0]:
+        return value
+    maps = [Affine(start, ((0, 1),)), *(Affine(0, ((d, 1),)) for d in range(1, len(value.shape)))]
+    return view(value, maps, (stop - start, *value.shape[1:]))
 
 
 def row_number(path: Path) -> int | None:
