@@ -112,11 +112,7 @@ def run(
             ):
                 del pending[node]
                 continue
-            if (
-                loops is not None
-                and waits is None
-                and loops.run(node, pending, leaves, keep_graph)
-            ):
+            if loops is not None and waits is None and loops.run(node, pending, leaves, keep_graph):
                 heap = [(-each.sequence, each) for each in pending]
                 heapify(heap)
                 continue

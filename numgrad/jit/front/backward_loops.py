@@ -1,7 +1,7 @@
 """Backward passes of Python loops recorded as loops, before their nodes run one by one.
 
-The rules of one turn of nodes run once, on stand-ins for what the turns have each of their own: what
-they saved, and the gradients that come to them. Sums are taken in the order in which the engine
+The rules of one turn of nodes run once, on stand-ins for what each turn has of its own: what its
+nodes saved, and the gradients that come to them. Sums are taken in the order in which the engine
 takes them, so the bits are the same. The forward half is rolled up later, from the trace
 (`numgrad.jit.rolling`).
 """

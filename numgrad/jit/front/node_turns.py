@@ -313,15 +313,16 @@ class _Search:
                 target = None if node is None else self._target(node, slot)
                 if way is not None and way.kind == "next":
                     behind.targets[position, slot] = target
-                elif way is not None and target is None:
+                elif (
+                    way is not None
+                    and target is None
                     # What is computed in vain must not come to what is needed.
-                    if way.kind != "same" or turn[way.position] is not None:
-                        return None
+                    and (way.kind != "same" or turn[way.position] is not None)
+                ):
+                    return None
         return turn, behind
 
-    def _enter(
-        self, turn: list[Any], like: Sequence[Any], way: Way | None, target: Target
-    ) -> bool:
+    def _enter(self, turn: list[Any], like: Sequence[Any], way: Way | None, target: Target) -> bool:
         assert way is not None
         node, number = target
         known = turn[way.position]
