@@ -17,7 +17,7 @@ import numpy as np
 
 import numgrad as ng
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
 

@@ -58,12 +58,12 @@ from numgrad.codegen.compile.cache_files import cache_dir
 from numgrad.func import vmap
 from numgrad.func.control.branches import cond_of_operands as cond
 from numgrad.func.control.loops import while_loop
-from numgrad.graph.anomaly import (
+from numgrad.graph.modes.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
-from numgrad.graph.grad_modes import (
+from numgrad.graph.modes.grad_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -12,11 +12,11 @@ import numpy as np
 import numgrad.ops  # noqa: F401 - fills the registries
 from numgrad.base.device import CPU
 from numgrad.base.layouts import strided
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.backward import backward
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
-from numgrad.graph.modes import interceptors, is_transformed, modes
+from numgrad.graph.modes.state import interceptors, is_transformed, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.size import Size
 from numgrad.graph.storage import offset_of

@@ -36,7 +36,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,6 +180,17 @@ def possible(modules: list[str]) -> list[Mutant]:
     return found
 
 
+def planted(mutant: Mutant) -> str | None:
+    """Return a file with a defect, or None if that can't be compiled: no test is needed then."""
+    source = Path(mutant.module).read_text()
+    changed: str = mutate_code(source, get_operator(mutant.operator)(), mutant.occurrence)
+    try:
+        compile(changed, mutant.module, "exec")
+    except SyntaxError:  # as where the star of a signature is another operator
+        return None
+    return changed
+
+
 def statement(source: str, line: int) -> int | None:
     """Return where the statement at a line begins, or None if it is run by an import."""
     inside = [
@@ -230,7 +241,7 @@ def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path
     """Plant a defect, run what reaches it, and say what came of it."""
     path = Path(mutant.module)
     source, written = path.read_text(), path.stat()
-    changed = mutate_code(source, get_operator(mutant.operator)(), mutant.occurrence)
+    changed = planted(mutant)
     assert changed is not None
     start = statement(source, mutant.line)
     wanted = None if start is None else mutant.file * FILE + start
@@ -278,8 +289,9 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         kept.write_bytes(pickle.dumps(notes))
     folders = {tests: notes[tests] for tests in options.tests}
     everything = possible(modules)
-    count = min(options.sample, len(everything))
-    sample = random.Random(options.seed).sample(everything, count)
+    random.Random(options.seed).shuffle(everything)
+    sample = list(islice((each for each in everything if planted(each)), options.sample))
+    count = len(sample)
     print(f"{count} of {len(everything)} possible mutants", flush=True)
     survived = []
     for number in options.only or range(count):

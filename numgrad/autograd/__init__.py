@@ -13,8 +13,8 @@ from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from numgrad.autograd.function.function import Function
 from numgrad.autograd.gradcheck.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.autograd.variable import Variable
-from numgrad.graph.backward import backward, grad
-from numgrad.graph.grad_modes import (
+from numgrad.graph.backward.backward import backward, grad
+from numgrad.graph.modes.grad_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from numgrad.graph.anomaly import (
+from numgrad.graph.modes.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,

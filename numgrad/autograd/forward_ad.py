@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.autograd.forward.duals import DualLevel, laid_out_as
-from numgrad.graph.accumulate import OVERLAPS_ITSELF
-from numgrad.graph.grad_modes import Mode
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.modes.grad_modes import Mode
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.strides import layout_of, repeats_elements
 from numgrad.ops.core.primitive import Primitive

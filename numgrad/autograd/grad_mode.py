@@ -1,6 +1,6 @@
 """Grad modes (no_grad, enable_grad, inference_mode) under the name ``torch.autograd.grad_mode``."""
 
-from numgrad.graph.grad_modes import (
+from numgrad.graph.modes.grad_modes import (
     enable_grad,
     inference_mode,
     no_grad,

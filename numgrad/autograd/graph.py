@@ -13,12 +13,12 @@ from numgrad.autograd.saving import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.cotangents import GradientEdge
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.backward.cotangents import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
 from numgrad.graph.inplace import bump_version
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import Tensor, is_inference
 from numgrad.runtime.forks import forkable_lock

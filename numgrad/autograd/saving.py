@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.saved_tensors import enter_hooks, exit_hooks
 from numgrad.graph.tensor import Tensor
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "channels_last",
@@ -17,6 +17,8 @@ __all__ = [
     "preserve_format",
     "strided",
 ]
+
+N = TypeVar("N", bound="_Named")
 
 
 class _Named:
@@ -61,7 +63,7 @@ class memory_format(_Named):  # noqa: N801 - PyTorch's name
     __slots__ = ()
 
 
-def _named(kind: type[_Named], name: str) -> _Named:
+def _named(kind: type[N], name: str) -> N:
     made = object.__new__(kind)
     made._name = name
     return made

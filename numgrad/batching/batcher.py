@@ -22,10 +22,10 @@ from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to

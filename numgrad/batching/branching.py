@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.batching.selection import Numbers, Selected, example_at, numbers_of
-from numgrad.graph.modes import recording
+from numgrad.graph.modes.state import recording
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.from_data import as_tensor
 from numgrad.ops.pointwise.selection import where

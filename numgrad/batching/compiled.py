@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.recorder import ForeignTensor
 from numgrad.graph.tensor import Tensor, wrap

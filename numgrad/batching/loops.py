@@ -13,8 +13,8 @@ import numpy as np
 
 from numgrad.batching.memory import Part, Stacked
 from numgrad.batching.selection import Selected
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, recording
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.movement.shape import reshape

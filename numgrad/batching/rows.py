@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.batching.batcher import Batcher
-from numgrad.graph.accumulate import private_tensor
-from numgrad.graph.anomaly import anomaly
-from numgrad.graph.engine import run
-from numgrad.graph.modes import modes, recording
+from numgrad.graph.backward.accumulate import private_tensor
+from numgrad.graph.backward.engine import run
+from numgrad.graph.modes.anomaly import anomaly
+from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.tensor import Edge, Tensor, fresh
 from numgrad.graph.upward import upward
 
@@ -42,7 +42,7 @@ def batched_gradients(
     cotangents : sequence of Tensor
         For each of the outputs those of all entries, along a first dim.
     keep_graph, create_graph : bool
-        As of `numgrad.graph.engine.run`.
+        As of `numgrad.graph.backward.engine.run`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import Any
 
 from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.selection import Selected
-from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import Tensor, wrap
 

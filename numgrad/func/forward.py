@@ -19,7 +19,7 @@ from numgrad.func.arguments import (
     read_plain,
     split_aux,
 )
-from numgrad.graph.func_levels import outside_inference
+from numgrad.graph.modes.func_levels import outside_inference
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.creation.from_data import from_numpy

@@ -26,8 +26,8 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.func_levels import outside_inference
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.func_levels import outside_inference
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.recipes import remembered
 

@@ -22,10 +22,10 @@ from numgrad.func.arguments import (
     split_aux,
     tensor_leaves,
 )
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.engine import run
-from numgrad.graph.func_levels import Level, outside_inference
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.engine import run
+from numgrad.graph.modes.func_levels import Level, outside_inference
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
 from numgrad.jit.front.recipes import remembered

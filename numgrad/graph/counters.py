@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 
 __all__ = ["NoCounter", "level_counter", "new_counter"]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.base.tuning import NESTED_PASSES
-from numgrad.graph.accumulate import add_retained, copy_as_it_lies
+from numgrad.graph.backward.accumulate import add_retained, copy_as_it_lies
+from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.handles import Hooks
-from numgrad.graph.modes import modes
-from numgrad.graph.nested_backward import elsewhere
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor, wrap
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.anomaly import note_write
 from numgrad.graph.counters import NoCounter
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.anomaly import note_write
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, forbidden_view
 
 __all__ = [

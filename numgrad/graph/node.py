@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.anomaly import anomaly, note_node
 from numgrad.graph.handles import Hooks, RemovableHandle, register
-from numgrad.graph.modes import interceptors
+from numgrad.graph.modes.anomaly import anomaly, note_node
+from numgrad.graph.modes.state import interceptors
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
 
 __all__ = [

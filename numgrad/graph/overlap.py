@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numgrad.graph.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements

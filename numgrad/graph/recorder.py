@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 

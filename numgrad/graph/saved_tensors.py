@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base.tuning import NESTED_PASSES
-from numgrad.graph.accumulate import AccumulateGrad
-from numgrad.graph.modes import modes, stop_watching, watch
-from numgrad.graph.nested_backward import elsewhere
+from numgrad.graph.backward.accumulate import AccumulateGrad
+from numgrad.graph.backward.nested import elsewhere
+from numgrad.graph.modes.state import modes, stop_watching, watch
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
 from numgrad.graph.tensor import Edge, Tensor, wrap
 from numgrad.runtime.forks import forkable_lock

@@ -16,7 +16,7 @@ from numgrad.base import dtypes
 from numgrad.graph.counters import NoCounter, level_counter, new_counter
 from numgrad.graph.handles import Hooks
 from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.size import Size
 from numgrad.graph.upward import upward
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 
 from numgrad.graph.frames import is_of_package
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 
 __all__ = ["warn"]
 

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 
 __all__ = [
     "format_array",

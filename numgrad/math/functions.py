@@ -30,7 +30,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.numba_private import DUFunc, as_dtype
 from numgrad.codegen.printer import print_module
-from numgrad.math.scalar import stands_in
+from numgrad.math.by_type import stands_in
 
 __all__ = [
     "FORMULAS",

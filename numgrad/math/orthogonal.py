@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import acos, cos, like, sin, to_int64
+from numgrad.math.arithmetic import to_int64
+from numgrad.math.by_type import like
+from numgrad.math.scalar import acos, cos, sin
 
 __all__ = [
     "chebyshev_t",

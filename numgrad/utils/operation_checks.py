@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.gradcheck.gradcheck import gradcheck, gradgradcheck
-from numgrad.graph.backward import grad
+from numgrad.graph.backward.backward import grad
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.decorator import jit
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 from numgrad.ops.creation.from_data import from_numpy
 from numgrad.ops.later import load_all

@@ -14,8 +14,8 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.base.device import CPU
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import modified_message
 from numgrad.graph.saved_tensors import (
     PackedTensor,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph.modes import interceptors
+from numgrad.graph.modes.state import interceptors
 
 
 @pytest.fixture(autouse=True)

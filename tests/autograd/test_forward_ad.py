@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from tests.jit.layout_programs import laid_out
 from tests.ops.catalogue_strategies import array_primitives
 

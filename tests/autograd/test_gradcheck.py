@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import array_shapes
 import numgrad as ng
 from numgrad.autograd import GradcheckError, gradcheck, gradgradcheck
 from numgrad.autograd.gradcheck.jacobians import Options, make_case, random_gradient
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import wrap
 

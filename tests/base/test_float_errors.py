@@ -22,7 +22,7 @@ import numgrad as ng
 from numgrad.autograd import grad
 from numgrad.base.float_errors import restore, silence, silent
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import examples
 from tests.ops.test_catalogue_torch import call, grid, to_module

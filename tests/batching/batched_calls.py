@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import numgrad as ng
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import FUNCTIONS
 

@@ -15,7 +15,7 @@ import numgrad as ng
 from numgrad.batching.rules import LOOPED, RULES, is_derived
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.func import grad, jvp, vmap
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.batching.batched_calls import BatchedCall, calls_of
 from tests.rows import names_of

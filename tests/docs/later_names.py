@@ -47,7 +47,7 @@ def _families() -> Iterable[str]:
     later = {name for name in found if f"{ops.__name__}.{name}" not in sys.modules}
     needs: TopologicalSorter[str] = TopologicalSorter()
     for name in sorted(later):
-        source = "".join(path.read_text() for path in (OPS / name).glob("*.py"))
+        source = "".join(path.read_text() for path in (OPS / name).rglob("*.py"))
         imported = re.findall(rf"^from {ops.__name__}\.(\w+)", source, re.MULTILINE)
         needs.add(name, *sorted({*imported} & later - {name}))
     return needs.static_order()

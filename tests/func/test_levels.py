@@ -12,7 +12,7 @@ import pytest
 
 import numgrad as ng
 from numgrad import func
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 
 
 @dataclasses.dataclass

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.graph.accumulate import copy_as_it_lies, private_tensor
+from numgrad.graph.backward.accumulate import copy_as_it_lies, private_tensor
 from numgrad.graph.tensor import wrap
 
 # Statements, and after the arrow what is to be seen.

@@ -11,7 +11,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.base.pytree import flatten
-from numgrad.graph.modes import interceptors
+from numgrad.graph.modes.state import interceptors
 
 PREPARE = """
 import copy

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.graph.modes.state import intercept, stop_intercepting
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 from tests.cases import examples
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.modes import call_interceptors, interceptors, modes, stop_watching, watch
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes, stop_watching, watch
 
 
 @pytest.fixture(autouse=True)

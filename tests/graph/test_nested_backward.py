@@ -13,8 +13,8 @@ import pytest
 
 import numgrad as ng
 from numgrad.graph import nested_backward
-from numgrad.graph.modes import modes
-from numgrad.graph.nested_backward import elsewhere
+from numgrad.graph.backward.nested import elsewhere
+from numgrad.graph.modes.state import modes
 
 
 class Calling(ng.autograd.Function):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph import engine
+from numgrad.graph.backward import engine
 from tests.cases import examples
 from tests.graph.ownership import run
 from tests.graph.ownership_programs import HOOKS, Program, diamonds, programs, repetitions

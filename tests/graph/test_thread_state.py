@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.anomaly import anomaly
-from numgrad.graph.modes import call_interceptors, interceptors, modes, restore
+from numgrad.graph.modes.anomaly import anomaly
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes, restore
 from numgrad.runtime.threads import _here
 from numgrad.utils.checkpoint import checkpoint
 from tests.cases import examples

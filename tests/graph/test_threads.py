@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 
 THREADS = 4
 

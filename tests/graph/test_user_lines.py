@@ -11,7 +11,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.graph import frames
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.warned import warn
 from numgrad.ops.calls.steps import Steps
 

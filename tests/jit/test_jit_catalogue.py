@@ -17,7 +17,7 @@ from numgrad.autograd import grad
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.decorator import jit
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from tests.jit.run_graph import run_traced
 from tests.ops.catalogue_strategies import (
     array_primitives,

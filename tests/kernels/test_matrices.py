@@ -11,7 +11,9 @@ from numgrad.base.float_errors import silent
 from numgrad.kernels.matrices import formulas
 from numgrad.kernels.matrices.failures import LinAlgError, refuse_failed
 from numgrad.kernels.matrices.unrolled import Unrolled
-from numgrad.ops.matrices import cholesky, determinants, lu, solving, triangular
+from numgrad.ops.matrices import determinants
+from numgrad.ops.matrices.factorisations import cholesky, lu
+from numgrad.ops.matrices.systems import solving, triangular
 
 SAME = {
     "solve": lambda A, b: solving._solved(A, b, True, False, None),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.autograd import grad, gradcheck, gradgradcheck
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.catalogue_strategies import array_primitives
 from tests.rows import names_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from tests.cases import examples
 from tests.ops.catalogue_strategies import (

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.rows import function_of
 

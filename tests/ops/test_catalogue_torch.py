@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.rows import names_of, rows_of
 

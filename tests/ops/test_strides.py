@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, layouts, operands
 from tests.rows import rows_of

@@ -284,7 +284,7 @@ def test_every_lock_that_another_thread_holds_is_free_in_a_child() -> None:
             module = sys._getframe(1).f_globals["__name__"]
             # Not those that are made for one call, nor the pool's, which a child makes anew.
             if module.startswith("numgrad.") and module not in (
-                "numgrad.graph.nested_backward", "numgrad.runtime.threads"
+                "numgrad.graph.backward.nested", "numgrad.runtime.threads"
             ):
                 made.append((module, found))
             return found

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.forward.push_forward import TangentMaps
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import intercept, modes, recording, stop_intercepting
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.state import intercept, modes, recording, stop_intercepting
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, set_array, wrap
 from numgrad.graph.upward import upward

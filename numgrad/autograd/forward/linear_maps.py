@@ -1,6 +1,6 @@
 """Derivatives of a function at a point as linear maps: vector-Jacobian and Jacobian-vector.
 
-A function of tensors is run once, on stand-ins for its arguments (`numgrad.graph.func_levels`).
+A function of tensors is run once, on stand-ins for its arguments (`graph.modes.func_levels`).
 What was recorded then serves any number of cotangents (`PullBack`) or tangents (`Linearized`).
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 from numgrad.autograd.forward.duals import lie_as
 from numgrad.autograd.forward.push_forward import PushForward
 from numgrad.batching.rows import can_batch, mapped_rows, unit_rows
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.cotangents import roots_of
-from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.func_levels import Level
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.cotangents import roots_of
+from numgrad.graph.backward.engine import nodes_towards, run
+from numgrad.graph.modes.func_levels import Level
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap

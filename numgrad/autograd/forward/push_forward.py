@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF
-from numgrad.graph.backward import grad
-from numgrad.graph.engine import nodes_towards
-from numgrad.graph.func_levels import Level, StandIn
-from numgrad.graph.modes import modes, recording
+from numgrad.graph.backward.backward import grad
+from numgrad.graph.backward.engine import nodes_towards
+from numgrad.graph.modes.func_levels import Level, StandIn
+from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import add_arrays
-from numgrad.ops.core.elementwise_node import ElementwiseNode
+from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.forward.linear_maps import Linearized
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, wrap
 from numgrad.kernels.move.loop_order import loop_order

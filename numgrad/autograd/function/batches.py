@@ -14,7 +14,7 @@ from numgrad.base import pytree
 from numgrad.batching.batcher import Batcher
 from numgrad.batching.memory import Part
 from numgrad.batching.trees import spread
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 
 __all__ = ["Inside", "VmapInfo", "check_mapped", "forward_of"]

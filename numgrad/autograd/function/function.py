@@ -18,8 +18,8 @@ from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
 from numgrad.autograd.function.tangents import apply_observed
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import interceptors, modes, recording
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor

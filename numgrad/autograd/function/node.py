@@ -9,9 +9,9 @@ import numpy as np
 
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.base.tuning import NESTED_PASSES
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, restore
-from numgrad.graph.nested_backward import elsewhere
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.nested import elsewhere
+from numgrad.graph.modes.state import modes, restore
 from numgrad.graph.node import FREED, Node, modified_message
 from numgrad.graph.saved_attributes import SavedTensor
 from numgrad.graph.saved_tensors import (

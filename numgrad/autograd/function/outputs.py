@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NO_TENSOR, FunctionNode
 from numgrad.graph.inplace import bump_version, check_inplace
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, view_of
 from numgrad.ops.mutation.history import rewrite_history
 

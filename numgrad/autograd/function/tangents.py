@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from numgrad.autograd.forward.duals import own
-from numgrad.graph.anomaly import note_node
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.anomaly import note_node
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor, set_array, wrap
 
 __all__ = ["apply_observed"]

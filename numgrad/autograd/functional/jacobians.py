@@ -17,8 +17,8 @@ from numgrad.autograd.functional.arguments import (
     require_dependent,
     unpack,
 )
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.grad_modes import enable_grad
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.grad_modes import enable_grad
 from numgrad.graph.tensor import Tensor, fresh
 
 __all__ = ["hessian", "jacobian"]

@@ -20,10 +20,10 @@ from numgrad.autograd.functional.arguments import (
     unpack,
     zeros_for_none,
 )
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.backward import grad
-from numgrad.graph.grad_modes import enable_grad, set_grad_enabled
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.backward import grad
+from numgrad.graph.modes.grad_modes import enable_grad, set_grad_enabled
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
 from numgrad.graph.upward import upward
 

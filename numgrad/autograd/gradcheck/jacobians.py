@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numgrad.autograd.forward.linear_maps import Linearized, zeros_like
 from numgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from numgrad.base.dtypes import float64
-from numgrad.graph.backward import grad
+from numgrad.graph.backward.backward import grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.creation.from_data import from_numpy
 from numgrad.ops.creation.random import rand

@@ -23,7 +23,7 @@ from numgrad.autograd.gradcheck.jacobians import (
     push_forward_batch,
     random_gradient,
 )
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.creation.creation import zeros_like

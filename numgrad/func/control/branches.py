@@ -20,8 +20,8 @@ from numgrad.func.control.arguments import (
 )
 from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.grad_modes import no_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.grad_modes import no_grad
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError, note_numbers
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import default_generator

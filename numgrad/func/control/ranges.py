@@ -20,10 +20,10 @@ from numgrad.func.control.replayed import (
     push_through,
     record,
 )
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.func_levels import StandIn
-from numgrad.graph.grad_modes import no_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.func_levels import StandIn
+from numgrad.graph.modes.grad_modes import no_grad
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, fresh, is_inference
 from numgrad.ops.creation.generator import default_generator

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from numgrad.autograd.forward.push_forward import PushForward
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.func_levels import StandIn
-from numgrad.graph.grad_modes import enable_grad, no_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.backward.engine import nodes_towards, run
+from numgrad.graph.modes.func_levels import StandIn
+from numgrad.graph.modes.grad_modes import enable_grad, no_grad
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import (
     FREED,
     Node,

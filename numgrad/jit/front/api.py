@@ -19,8 +19,8 @@ from numgrad.base import dtypes
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES, SPECIALISED_AFTER_CALLS
 from numgrad.codegen.numba_private import dumps
-from numgrad.graph.grad_modes import set_grad_enabled
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.grad_modes import set_grad_enabled
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.call_source import front_call, leaves_call
 from numgrad.jit.front.compiled import Compiled

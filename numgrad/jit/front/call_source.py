@@ -16,10 +16,10 @@ from numba import from_dtype, types
 
 from numgrad.base.dtypes import defaults
 from numgrad.base.pytree import LEAF, TreeSpec, unflatten
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.anomaly import note_node
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.counters import new_counter
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.anomaly import note_node
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, plain, wrap

@@ -13,7 +13,7 @@ from numgrad.base.tuning import (
     SPECIALISED_OPERATIONS,
     UNSPECIALISED_OPERATIONS,
 )
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.signature import Static, array_of
 from numgrad.jit.front.trace_function import Trace

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.modes import recording
+from numgrad.graph.modes.state import recording
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.loops import Turn, record_loop
 

@@ -17,7 +17,7 @@ from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import ARRAYS
 from numgrad.jit.lowering.primitives import lower_elementwise
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = ["GrownStacks", "by_rows"]
 

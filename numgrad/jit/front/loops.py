@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.engine import run
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.engine import run
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.modes import modes, recording
+from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.engine import run
-from numgrad.graph.modes import modes, recording
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.backward.engine import run
+from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, node_type, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap

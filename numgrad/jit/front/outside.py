@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.engine import nodes_towards
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.backward.engine import nodes_towards
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Edge, Tensor

@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad.base.dtypes import defaults
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Tensor, plain
 from numgrad.jit.capture.guards import FUNCTIONS, same_function

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import Generator

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
-from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import (
     Traced,
     place_of,
@@ -49,7 +49,7 @@ from numgrad.jit.lowering.storage import write_place
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_for, empty_like
 from numgrad.kernels.move.stacked_rows import room_for_rows
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import Generator
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import restore, silence
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import Order, numberless

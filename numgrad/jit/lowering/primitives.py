@@ -31,7 +31,7 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import Order, flipped
 from numgrad.jit.lowering.storage import update_at
 from numgrad.kernels.move.strides import extent, may_overlap
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
 

@@ -17,7 +17,8 @@ import math
 import numpy as np
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import cos, exp, fma, in_type_of, sin
+from numgrad.math.by_type import in_type_of
+from numgrad.math.scalar import cos, exp, fma, sin
 from numgrad.math.special.airy_tables import OF_SLOPE, OF_VALUE, SLOPES, VALUES
 
 __all__ = ["airy_ai", "airy_ai_slope"]

@@ -15,7 +15,8 @@ import math
 import numpy as np
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import exp, in_type_of, lgamma, log, log1p
+from numgrad.math.by_type import in_type_of
+from numgrad.math.scalar import exp, lgamma, log, log1p
 
 __all__ = ["beta", "beta_in_double", "betaln", "stirling_rest"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import in_type_of, width
+from numgrad.math.by_type import in_type_of, width
 
 __all__ = ["gcd", "lcm"]
 

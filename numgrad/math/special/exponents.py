@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 from numgrad.codegen.llvm.scalar_ir import copysign, where
+from numgrad.math.by_type import for_types
 from numgrad.math.real.bits import from_bits, to_bits
 from numgrad.math.real.formats import Format, for_each
-from numgrad.math.scalar import for_types
 
 __all__ = ["ldexp", "nextafter", "nextafter_half"]
 

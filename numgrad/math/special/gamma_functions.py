@@ -6,7 +6,7 @@ import math
 
 from numba import types
 
-from numgrad.math.scalar import for_types
+from numgrad.math.by_type import for_types
 from numgrad.math.special.gamma import DIGAMMA, LGAMMA
 
 __all__ = ["digamma", "lgamma"]

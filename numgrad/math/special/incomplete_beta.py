@@ -26,7 +26,8 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import digamma, exp, expm1, in_type_of, lgamma, log, log1p, pow
+from numgrad.math.by_type import in_type_of
+from numgrad.math.scalar import digamma, exp, expm1, lgamma, log, log1p, pow
 from numgrad.math.special.beta import beta_in_double, stirling_rest
 from numgrad.math.special.gamma import LGAMMA_OF_ONE_AND
 from numgrad.math.special.incomplete_gamma import excess

@@ -24,7 +24,8 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import digamma, erfc, exp, expm1, in_type_of, lgamma, log, log1p, pow
+from numgrad.math.by_type import in_type_of
+from numgrad.math.scalar import digamma, erfc, exp, expm1, lgamma, log, log1p, pow
 from numgrad.math.special.gamma import LGAMMA_OF_ONE_AND
 from numgrad.math.special.temme import COEFFICIENTS, RATIO
 from numgrad.math.special.zeta import trigamma

@@ -20,7 +20,8 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import in_type_of, lgamma, log, pow
+from numgrad.math.by_type import in_type_of
+from numgrad.math.scalar import lgamma, log, pow
 from numgrad.math.special.gamma import DIGAMMA
 
 __all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta", "zeta_slope"]

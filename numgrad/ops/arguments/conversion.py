@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.grad_modes import is_grad_enabled
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.grad_modes import is_grad_enabled
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.graph.warned import warn

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from numgrad.graph.grad_modes import is_grad_enabled
+from numgrad.graph.modes.grad_modes import is_grad_enabled
 from numgrad.graph.tensor import Tensor
 
 __all__ = ["read_dims", "read_sizes", "require_tensors", "wrap_dim"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.halves import narrowed
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import note_copy
 from numgrad.graph.tensor import Tensor, plain
 from numgrad.ops.arguments.conversion import to_complex, to_index

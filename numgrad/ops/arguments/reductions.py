@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
 from numgrad.ops.arguments.dims import read_dims

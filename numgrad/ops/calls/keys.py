@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.ops.calls.index_facts import key_of
 from numgrad.ops.calls.node_source import define_lines

@@ -12,9 +12,9 @@ from typing import Any
 from zlib import crc32
 
 from numgrad.codegen.define import define
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.counters import new_counter
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, next_sequence
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, view_of

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.modes import intercept, interceptors, modes, stop_intercepting
+from numgrad.graph.modes.state import intercept, interceptors, modes, stop_intercepting
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import Tensor
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.catalogue import RESERVED, check_name, check_names
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.elementwise import ElementwisePrimitive
-from numgrad.ops.core.formulas import rebound, try_out
+from numgrad.ops.core.elementwise.formulas import rebound, try_out
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.plan import Rule
 from numgrad.ops.core.primitive import Primitive
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
-from numgrad.graph.modes import call_interceptors
+from numgrad.graph.modes.state import call_interceptors
 from numgrad.graph.node import FREED, Node, unpack_array
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor

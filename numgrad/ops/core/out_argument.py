@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_counted, write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, set_array

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, set_array, wrap
 from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_in_order, empty_like

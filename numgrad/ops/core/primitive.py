@@ -3,7 +3,7 @@
 A `Primitive` is an operation on arrays that the graph records as one node. From its declaration
 follow the node class with PyTorch's name, what has to be saved (read off the parameters of the
 rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and benchmarks come.
-`numgrad.ops.core.elementwise` has those whose forward is a formula.
+`numgrad.ops.core.elementwise.primitive` has those whose forward is a formula.
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.base.tuning import FEW_ELEMENTS
-from numgrad.graph.anomaly import note_node
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.anomaly import note_node
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap

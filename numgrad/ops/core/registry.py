@@ -17,14 +17,14 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.graph.counters import new_counter
 from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.graph.upward import upward
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
 from numgrad.ops.calls.plain_calls import PlainCall, front_source
 from numgrad.ops.core.catalogue import RESERVED, check_name, replaced
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = [
     "FUNCTIONS",

@@ -17,9 +17,9 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.tuning import FEW_ELEMENTS
-from numgrad.graph.backward import grad
+from numgrad.graph.backward.backward import grad
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 from numgrad.ops.core.registry import FUNCTIONS
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.halves import HALF, WIDE, narrowed
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.grad_modes import no_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.grad_modes import no_grad
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import at_hand, is_traced_array, place_of
 from numgrad.graph.tensor import Tensor, wrap

@@ -9,7 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import RECYCLED_BYTES
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import at_hand, note_copy, note_given
 from numgrad.graph.size import Size
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, wrap

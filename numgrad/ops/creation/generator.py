@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.registry import FUNCTIONS, public

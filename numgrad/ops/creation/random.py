@@ -9,8 +9,8 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import contiguous_format
-from numgrad.graph.grad_modes import no_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.grad_modes import no_grad
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (

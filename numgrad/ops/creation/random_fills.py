@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.creation.drawing import (
     check_probability,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.node import node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import FLATTENED_POSITIONS
-from numgrad.graph.modes import call_interceptors, modes
+from numgrad.graph.modes.state import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.indexing import (
     spread_indexed,

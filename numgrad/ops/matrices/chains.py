@@ -18,7 +18,7 @@ from numgrad.ops.linalg import linalg
 from numgrad.ops.linalg.permuting import movedim
 from numgrad.ops.linalg.products import mm
 from numgrad.ops.matrices.outs import casting
-from numgrad.ops.matrices.solving import inverted, linalg_solve
+from numgrad.ops.matrices.systems.solving import inverted, linalg_solve
 from numgrad.ops.movement import diagonals
 from numgrad.ops.movement.shape import reshape, view
 from numgrad.ops.movement.unit_dims import unsqueeze

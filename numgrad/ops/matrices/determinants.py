@@ -20,7 +20,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype, require_floating, require_square
 from numgrad.ops.matrices.parts import identity, matmul, sampled, scaled, stand_in
-from numgrad.ops.matrices.solving import linalg_inv, solve_factored
+from numgrad.ops.matrices.systems.solving import linalg_inv, solve_factored
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.complex_parts import complex_

@@ -16,8 +16,8 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.linalg.permuting import permute
 from numgrad.ops.matrices.checks import require_floating, require_matrix, require_square
 from numgrad.ops.matrices.outs import casting, of_one_dtype
-from numgrad.ops.matrices.singular_values import linalg_svdvals
-from numgrad.ops.matrices.solving import linalg_inv_ex
+from numgrad.ops.matrices.spectra.singular_values import linalg_svdvals
+from numgrad.ops.matrices.systems.solving import linalg_inv_ex
 from numgrad.ops.movement.slicing import select
 from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.arithmetic import reciprocal

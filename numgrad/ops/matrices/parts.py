@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
 from numgrad.ops.core.samples import operation
 from numgrad.ops.linalg.linalg import matmul

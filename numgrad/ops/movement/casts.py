@@ -17,7 +17,7 @@ from numgrad.base.layouts import (
     order_in_memory,
     preserve_format,
 )
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.graph.upward import upward

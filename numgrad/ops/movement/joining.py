@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
 from numgrad.base.tuning import NESTED_PARTS, RECYCLED_BYTES
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order

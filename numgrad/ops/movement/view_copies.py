@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.graph.modes import interceptors, modes, recording
+from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import check_outs, write_result

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.anomaly import note_node
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.backward.accumulate import gradient_edge
+from numgrad.graph.modes.anomaly import note_node
+from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.tensor import Edge, Tensor, fresh, move_retained, wrap
 from numgrad.ops.movement.casts import clone_contiguous

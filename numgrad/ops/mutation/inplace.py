@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
@@ -25,7 +25,7 @@ from numgrad.graph.inplace import (
     check_inplace,
     write_elements,
 )
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import address_of

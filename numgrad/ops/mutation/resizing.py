@@ -15,7 +15,7 @@ from numgrad.graph.inplace import (
     check_counted,
     check_inplace,
 )
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, set_array

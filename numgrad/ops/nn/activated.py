@@ -7,7 +7,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = ["activated"]
 

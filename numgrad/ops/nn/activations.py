@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.registry import FUNCTIONS

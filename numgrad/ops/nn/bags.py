@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.base.dtypes import int64
 from numgrad.codegen.compile.compile import kernel
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.warned import warn
 from numgrad.ops.core.primitive import Primitive, at_run_time

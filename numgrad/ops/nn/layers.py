@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.declare import elementwise

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.reduction.moments import var_mean

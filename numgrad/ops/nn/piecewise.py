@@ -13,7 +13,7 @@ from typing import Any
 
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, Domain, away_from, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 

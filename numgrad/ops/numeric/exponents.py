@@ -11,7 +11,7 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary
 from numgrad.ops.core.domains import POSITIVE, REAL, apart
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive

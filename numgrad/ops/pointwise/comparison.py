@@ -11,7 +11,7 @@ from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare

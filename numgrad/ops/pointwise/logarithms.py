@@ -8,7 +8,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
-from numgrad.ops.core.number_operands import number_forms
+from numgrad.ops.core.elementwise.number_operands import number_forms
 from numgrad.ops.pointwise.complex import conj, real
 from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p
 from numgrad.ops.pointwise.selection import where

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
 from numgrad.graph.warned import warn

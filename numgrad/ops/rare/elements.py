@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive

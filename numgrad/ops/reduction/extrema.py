@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import argextrema
 from numgrad.kernels.reduce import reductions as kernels

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels

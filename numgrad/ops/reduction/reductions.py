@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol
-from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_like

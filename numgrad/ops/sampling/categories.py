@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.out_argument import write_result

@@ -28,7 +28,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.calls.dispatch import Calls
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods

@@ -15,7 +15,7 @@ from numgrad.base import dtypes
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import strided
 from numgrad.codegen.expression import Symbol
-from numgrad.graph.modes import interceptors
+from numgrad.graph.modes.state import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.promotion import refuse_wide

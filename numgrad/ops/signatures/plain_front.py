@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.ops.calls.plain_calls import front_source
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.registry import make_front
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.kinds import NUMPY_NUMBERS, PLAIN_NUMBERS

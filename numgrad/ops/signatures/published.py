@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["publish"]

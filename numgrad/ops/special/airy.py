@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import REAL
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.signatures.published import publish
 
 __all__ = ["special_airy_ai"]

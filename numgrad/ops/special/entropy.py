@@ -9,7 +9,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, POSITIVE
-from numgrad.ops.core.number_operands import number_forms
+from numgrad.ops.core.elementwise.number_operands import number_forms
 from numgrad.ops.pointwise.exponential import log, log1p
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare

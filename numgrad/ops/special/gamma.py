@@ -7,7 +7,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import POSITIVE, interval, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
 

@@ -8,7 +8,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import NotDifferentiable, elementwise
 from numgrad.ops.core.domains import POSITIVE, interval
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.pointwise.exponential import log, log1p
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.special.gamma import digamma

@@ -10,7 +10,7 @@ from typing import Any
 from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import POSITIVE, REAL
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.rounding import sign
 from numgrad.ops.pointwise.selection import where

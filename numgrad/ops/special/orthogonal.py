@@ -15,7 +15,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import UNIT, Domain, interval, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.pointwise.rounding import trunc
 from numgrad.ops.signatures.published import publish
 

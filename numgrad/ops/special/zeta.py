@@ -8,8 +8,8 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import NotDifferentiable, binary
 from numgrad.ops.core.domains import POSITIVE, interval
-from numgrad.ops.core.elementwise import ElementwisePrimitive
-from numgrad.ops.core.number_operands import NumberForms, number_forms
+from numgrad.ops.core.elementwise.number_operands import NumberForms, number_forms
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["special_zeta"]

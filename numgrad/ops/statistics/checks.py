@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.primitive import Primitive
 

@@ -6,7 +6,7 @@ is said here is about machine code.
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 from math import prod
 from random import Random
 from typing import Any
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.validate import validate
 from numgrad.jit.passes.simplify import simplify
-from tests.jit.graphs import gather, op, scatter, view
+from tests.jit.graphs import gather, op, reduce, scatter, view
 from tests.jit.graphs import given as given_value
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 from tests.jit.random_graphs import random_arrays, random_graph
@@ -114,3 +114,17 @@ def test_large_steps_of_positions_are_told_apart(steps: tuple[int, ...]) -> None
     arrays = [rng.normal(size=each.shape) for each in (x, part)]
     arrays += [rng.integers(0, 3, (3, 4)) for _ in at]
     check(graph, arrays, interpret(graph, arrays))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4)))[1::3], ids=str)
+def test_sums_go_through_permuted_dims_whatever_they_keep(order: tuple[int, ...]) -> None:
+    """Dims that follow each other in memory may be one loop, those that do not may not."""
+    shape = (2, 3, 2, 4)
+    x = given_value(*shape)
+    turned = tuple(shape[dim] for dim in order)
+    permuted = view(x, turned, *[(0, ((order.index(dim), 1),)) for dim in range(4)])
+    arrays = [np.random.default_rng(0).normal(size=shape)]
+    for count in range(1, 5):
+        for dims in combinations(range(4), count):
+            graph = Graph([x], [reduce("sum", op("exp", permuted), *dims)])
+            check(graph, arrays, interpret(graph, arrays))

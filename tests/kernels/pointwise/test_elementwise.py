@@ -14,7 +14,7 @@ from numgrad.codegen.loops import Assign, Name, combine
 from numgrad.codegen.printer import print_module
 from numgrad.codegen.render import flat_loop
 from numgrad.kernels.pointwise.elementwise import Elementwise
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 from tests.rows import names_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.torch_comparison import compare
 from tests.rows import rows_of

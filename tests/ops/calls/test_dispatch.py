@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.graph.modes.state import intercept, stop_intercepting
 from numgrad.ops.calls import dispatch
 from numgrad.ops.calls.dispatch import Calls, _go_the_long_way
 from numgrad.ops.calls.keys import typed

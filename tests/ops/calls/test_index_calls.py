@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.graph.modes.state import intercept, stop_intercepting
 from numgrad.ops.calls import dispatch
 from numgrad.ops.calls.dispatch import _TABLES, _go_the_long_way
 from numgrad.ops.indexing import assignment

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.ops.calls import dispatch
 from numgrad.ops.core.catalogue import CATALOGUE
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.core.plan import Plan
 from numgrad.ops.core.primitive import Primitive

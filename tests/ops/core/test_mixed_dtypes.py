@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from tests.cases import examples
 from tests.jit.run_graph import run_traced
 from tests.ops.catalogue_strategies import elementwise_primitives

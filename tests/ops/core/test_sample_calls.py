@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import numgrad as ng
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.sample_calls import sample_calls
 

@@ -10,7 +10,7 @@ import pytest
 import numgrad as ng
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.ops.core.domains import MASK, NONZERO, REAL, UNIT, Domain, apart, away_from, number
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.sample_calls import _maker, sample_calls
 from numgrad.ops.core.samples import operation, sample

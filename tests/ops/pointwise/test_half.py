@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.base import dtypes
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.sample_calls import REFUSALS, SampleCall, sample_calls
 from numgrad.ops.later import LATER

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from tests.ops.test_catalogue_torch import OWN_DERIVATIVES, PRIMITIVES, call, to_module
 from tests.rows import rows_of
 

@@ -1,0 +1,253 @@
+"""Levels of `numgrad.func`: keep the derivatives of nested transformations apart.
+
+A transformation differentiates a function with respect to stand-ins: tensors over the memory of
+the arguments that only this call knows. So nested calls cannot mistake one derivative for another.
+What the call returns must not depend on its stand-ins any more, but still on what the function
+captured and on what the arguments were computed from: on what lies outside of the level. Whether
+a tensor does is read off the graph, which leads outside or ends at stand-ins.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.modes.state import interceptors, modes
+from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
+
+__all__ = ["Level", "StandIn", "outside_inference"]
+
+_new = object.__new__
+
+
+def outside_inference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function of `numgrad.func` make no inference tensors, whatever mode it is called in.
+
+    It may use those that it is given, and save them, as a `Level` does for what runs within.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before = modes.inference, modes.claimed, modes.covered
+        modes.inference, modes.claimed, modes.covered = False, False, True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            modes.inference, modes.claimed, modes.covered = before
+
+    return run
+
+
+class StandIn(Node):
+    """The node of a stand-in that is no leaf: the identity, of an argument or of nothing."""
+
+    __slots__ = ()
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Hand the gradient on."""
+        return gradients, (None,)
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Hand the gradient on."""
+        return gradients
+
+
+StandIn.__name__ = StandIn.__qualname__ = "AliasBackward0"  # PyTorch's name for such a node
+
+
+class Level:
+    """One call of a transformed function; a context manager around that function's own run.
+
+    Inside, operations are recorded, even within an outer ``no_grad``.
+
+    Parameters
+    ----------
+    guarded : bool
+        Whether the function is kept from what it must not do in `numgrad.func`, such as calling
+        ``backward``.
+
+    Attributes
+    ----------
+    start : int
+        Nodes that are older were made outside.
+    recording : bool
+        Whether the caller records: if not, results depend on nothing.
+    alive : bool
+        Whether the function is running.
+    arguments : dict
+        By the ids of the version counters of the tensors that the function was called with, whether
+        it may write to any tensor of that memory. Where it is differentiated with respect to one,
+        only to the stand-in, and to what is detached from it.
+    outer : list
+        The tensors that stand-ins stand for: the function may not write to these.
+    written : list
+        Weak references to the tensors whose history in-place operations rewrote meanwhile.
+    """
+
+    __slots__ = (
+        "_guarded",
+        "_previous",
+        "alive",
+        "arguments",
+        "outer",
+        "recording",
+        "start",
+        "written",
+    )
+
+    def __init__(self, guarded: bool = True) -> None:
+        self._guarded = guarded
+        self.start = next_sequence()
+        self.recording = modes.grad
+        self.alive = False
+        self.arguments: dict[int, bool] = {}
+        self.outer: list[Tensor] = []
+        self.written: list[weakref.ref[Tensor]] = []
+        self._previous: tuple[Any, ...] = ()
+
+    def __enter__(self) -> Level:
+        self._previous = (modes.grad, modes.inference, modes.claimed, modes.level, modes.covered)
+        modes.covered = modes.covered or modes.inference or self._guarded
+        modes.grad, modes.inference, modes.claimed = True, False, False
+        if self._guarded:
+            modes.level = self
+            interceptors.append(self)  # so that what is made meanwhile is known to be
+        self.alive = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.alive = False
+        self.outer = []
+        if self._guarded:
+            interceptors.remove(self)
+        modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
+
+    def is_outer(self, tensor: Tensor) -> bool:
+        """Return whether a tensor, or a view of it, is one that stand-ins stand for."""
+        level: Level | None = self
+        while level is not None:
+            if any(tensor is outer or tensor is outer._base for outer in level.outer):
+                return True
+            level = level._previous[3]
+        return False
+
+    def lend(self, tensors: Iterable[Any]) -> None:
+        """Let the function write to what else it is called with; what is no tensor is left out."""
+        lent = [each for each in tensors if isinstance(each, Tensor)]
+        self.arguments.update([(id(each._counter), True) for each in lent])
+
+    def stand_in(self, tensor: Tensor, writable: bool = False) -> Tensor:
+        """Return a tensor over the memory of an argument, to differentiate with respect to.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            The argument. If the caller records and it requires grad, so does the stand-in depend
+            on it.
+        writable : bool
+            Whether it may be written to, as no leaf may.
+        """
+        if modes.trace is not None:
+            (tensor,) = modes.trace.operands((tensor,))
+        if tensor._array.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        made = _new(Tensor)
+        made._array = tensor._array
+        made._counter = tensor._counter
+        self.arguments.setdefault(id(made._counter), False)
+        self.outer.append(tensor)
+        before = NO_EDGE
+        if self.recording and tensor._edge is not NO_EDGE:
+            before = gradient_edge(tensor)
+        if not writable:
+            made._level = self
+        if before is not NO_EDGE and before is not NOWHERE:
+            node = StandIn((before,))
+        elif writable:
+            node = StandIn(())
+        else:
+            made._edge = None
+            return made
+        made._edge = (node, 0)
+        return made
+
+    def leads_outside(self, edge: Edge, inside: set[Node]) -> bool:
+        """Return whether what hangs on an edge depends on anything but stand-ins.
+
+        Parameters
+        ----------
+        edge : Edge
+        inside : set of nodes
+            Nodes that are known not to; new ones are added.
+        """
+        root = edge[0]
+        if root is None or root in inside:
+            return False
+        start = self.start
+        seen = {root}
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if type(node) is AccumulateGrad:
+                level = node.variable._level
+                if level is None or (level.alive and level is not self):
+                    return True
+            elif node.sequence < start:
+                return True
+            else:
+                for target in node.targets:
+                    if target is not None and target not in seen and target not in inside:
+                        seen.add(target)
+                        stack.append(target)
+        inside |= seen
+        return False
+
+    def depends_outside(self, tensor: Tensor, inside: set[Node]) -> bool:
+        """Return whether a tensor depends on anything but stand-ins."""
+        return tensor._edge is not NO_EDGE and self.leads_outside(gradient_edge(tensor), inside)
+
+    def any_outside(self, tensors: Iterable[Tensor], inside: set[Node]) -> bool:
+        """Return whether one of some results, or what was written to, depends on the outside."""
+        for tensor in tensors:
+            if self.depends_outside(tensor, inside):
+                return True
+        return bool(self.written) and self.written_outside(inside)
+
+    def written_outside(self, inside: set[Node]) -> bool:
+        """Return whether a tensor that was written to, and still exists, depends on the outside."""
+        tensors = [reference() for reference in self.written]
+        return any(t is not None and self.depends_outside(t, inside) for t in tensors)
+
+    def release(self, tensor: Tensor, inside: set[Node]) -> Tensor:
+        """Return a result as the caller gets it: without a history of stand-ins only.
+
+        The memory and the version counter are the same.
+        """
+        if tensor._edge is NO_EDGE:
+            return tensor
+        if self.recording and self.depends_outside(tensor, inside):
+            return tensor
+        if not self.recording and self._is_captured(tensor):
+            return tensor
+        made = _new(Tensor)
+        made._array = tensor._array
+        made._counter = tensor._counter
+        return made
+
+    def release_written(self, inside: set[Node]) -> None:
+        """Take the history of stand-ins from tensors that the function captured and wrote to."""
+        for reference in self.written:
+            tensor = reference()
+            if tensor is not None and not (self.recording and self.depends_outside(tensor, inside)):
+                tensor._edge = NO_EDGE
+
+    def _is_captured(self, tensor: Tensor) -> bool:
+        """Whether a tensor that requires grad did so before the function ran."""
+        if tensor._edge is None:
+            return tensor._level is not self
+        node = tensor._edge[0]
+        return node is not None and node.sequence < self.start

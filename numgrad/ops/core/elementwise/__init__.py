@@ -1,0 +1,1 @@
+"""Elementwise operations: the primitive, its kernels, and the one kernel of all its gradients."""

@@ -1,0 +1,194 @@
+"""How gradients that one kernel computes lie in memory: as if the rules ran operation by operation.
+
+A rule says in which order it computes, and each of its operations lays its result out by its
+operands. The kernel computes the whole rule at once, so this is worked out from the rule's symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base.halves import HALF, has_half
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
+from numgrad.codegen.expression import Symbol
+from numgrad.codegen.render import Formula
+from numgrad.kernels.move.loop_order import loop_order
+from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
+from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
+from numgrad.kernels.pointwise.short_calls import short_call
+from numgrad.kernels.pointwise.strided_calls import StridedCall
+from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.runtime.memory import empty
+
+__all__ = ["GradientKernel", "empty_in_order", "orders_of"]
+
+Array = np.ndarray[Any, Any]
+Order = tuple[int, ...]
+
+# Operations of real numbers that PyTorch answers with the operand itself, or a view of it.
+_NO_LOOP = {"conj", "real"}
+
+
+def _decides(symbol: Symbol) -> str | None:
+    """Return the operand that decides how a value lies, if it tells all dims apart.
+
+    >>> g, x = Symbol.input("g", False), Symbol.input("x", False)
+    >>> _decides((x > 0) * g)
+    'x'
+    """
+    if symbol.operation == "input":
+        return str(symbol.arguments[0])
+    if symbol.operation == "constant":
+        return None
+    return next(filter(None, map(_decides, symbol.arguments)), None)
+
+
+def _place(symbol: Symbol, operands: dict[str, Array], known: dict[Symbol, Any]) -> Array | None:
+    """Return memory that lies as the value of a symbol would; None for a number."""
+    if symbol.operation == "input":
+        return operands.get(symbol.arguments[0])
+    if symbol.operation == "constant":
+        return None
+    if symbol not in known:
+        below = [_place(argument, operands, known) for argument in symbol.arguments]
+        places = [place for place in below if place is not None]
+        if symbol.operation in _NO_LOOP or not places:
+            known[symbol] = places[0] if places else None
+        else:
+            shape = broadcast_shapes([place.shape for place in places])
+            known[symbol] = empty_for(shape, bool, places)
+    found: Array | None = known[symbol]
+    return found
+
+
+def orders_of(shape: tuple[int, ...], operands: dict[str, Any], lies: Formula) -> list[Order]:
+    """Return for each output of a formula the order of its dims in memory.
+
+    >>> operands = {"g": np.zeros((2, 3)), "x": np.zeros((3, 2)).T}
+    >>> orders_of((2, 3), operands, lambda given: [given["x"] * given["g"], given["g"]])
+    [(1, 0), (0, 1)]
+    """
+    places, symbols = {}, {}
+    for name, operand in operands.items():
+        is_array = type(operand) is np.ndarray
+        symbols[name] = Symbol.input(name, is_array and operand.dtype.kind == "c")
+        if is_array:
+            places[name] = operand
+    known: dict[Symbol, Any] = {}
+    found = [_place(each, places, known) for each in lies(symbols)]
+    return [loop_order(shape, [] if each is None else [each]) for each in found]
+
+
+def empty_in_order(shape: tuple[int, ...], order: Order, dtype: Any) -> Array:
+    """Return new memory that has the dims of a shape in an order.
+
+    >>> empty_in_order((2, 3), (1, 0), bool).strides
+    (1, 2)
+    """
+    memory = empty(tuple([shape[dim] for dim in order]), dtype)
+    return memory.transpose(np.argsort(order).tolist())
+
+
+class _Placed:
+    """A call whose results are put in other orders than it computes them in."""
+
+    __slots__ = ("call", "orders")
+
+    def __init__(self, call: Any, orders: Sequence[Order | None]) -> None:
+        self.call = call
+        self.orders = orders
+
+    def __call__(self, operands: Sequence[Array | Number], outputs: None) -> list[Array]:
+        """Compute the results; those of an order are copied into it."""
+        results = self.call(operands, outputs)
+        return [
+            result if order is None else copy_in_order(result, order)
+            for result, order in zip(results, self.orders, strict=True)
+        ]
+
+
+class GradientKernel(ElementwiseKernel):
+    """An `Elementwise` whose outputs lie as operations would lay them out, one after the other.
+
+    Parameters
+    ----------
+    name, inputs, formula
+        Those of `Elementwise`.
+    lies : callable
+        Given a symbol for each name, returns for each output the symbol as whose operations it
+        lies: a constant where it lies row by row.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[str], formula: Formula, lies: Formula) -> None:
+        super().__init__(name, inputs, formula)
+        self.lies = lies
+
+    def deciding(self) -> set[str]:
+        """Return the operands that decide how the outputs lie, if they tell all dims apart."""
+        symbols = {name: Symbol.input(name, False) for name in self.inputs}
+        return {name for name in map(_decides, self.lies(symbols)) if name is not None}
+
+    def _prepare(
+        self, key: Any, operands: Sequence[Array | Number], dtypes: Sequence[np.dtype[Any]]
+    ) -> tuple[Any, Any]:
+        """Find out what a call takes, and remember it."""
+        shape, is_new, shapes, *_ = key
+        if shapes is not None or not is_new or HALF in dtypes or has_half(operands):
+            return super()._prepare(key, operands, dtypes)
+        rows = tuple(range(len(shape)))
+        orders = self._orders_of(shape, operands)
+        first = orders[0]
+        walked = None if first == rows else first
+        call: Any = self._make_call(shape, walked, operands, dtypes, self._grain(dtypes))
+        back = None if walked is None else tuple(np.argsort(first).tolist())
+        # The call gives dims in the order of its loops.
+        others = [
+            None if order == first else tuple([first.index(dim) for dim in order])
+            for order in orders
+        ]
+        if any(others):
+            call = _Placed(call, others)
+        if len(self.calls) >= REMEMBERED_CALLS:
+            self.calls.clear()
+        self.calls[key] = call, back
+        return call, back
+
+    def quick(
+        self,
+        operands: Sequence[Array | Number],
+        casts: Sequence[np.dtype[Any]],
+        dtypes: Sequence[np.dtype[Any]],
+    ) -> Callable[..., list[Array]] | None:
+        """Return the quickest function for few elements that lie as these; None if there is none.
+
+        Parameters
+        ----------
+        operands : sequence of array or number
+            The first has the shape of the outputs.
+        casts : sequence of numpy.dtype
+            What each operand is cast or converted to.
+        dtypes : sequence of numpy.dtype
+            Those of the outputs.
+        """
+        first: Any = operands[0]
+        if not 0 < first.size <= FEW_ELEMENTS or HALF in dtypes or has_half(operands):
+            return None
+        given = [
+            as_dtype(operand, dtype) if type(operand) is np.ndarray else converter(dtype)(operand)
+            for operand, dtype in zip(operands, casts, strict=True)
+        ]
+        call, back = self.prepared(first.shape, given, dtypes)
+        if not isinstance(call, (FlatCall, StridedCall)):
+            return None
+        return short_call(call, operands, casts, back, several=True)
+
+    def _orders_of(self, shape: tuple[int, ...], operands: Sequence[Any]) -> list[Order]:
+        arrays = [operand for operand in operands if type(operand) is np.ndarray]
+        if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
+            return super()._orders_of(shape, operands)
+        places = dict(zip(self.inputs, operands, strict=True))
+        return orders_of(shape, places, self.lies)

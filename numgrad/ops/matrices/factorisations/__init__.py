@@ -1,0 +1,1 @@
+"""Factorisations of matrices: by Cholesky, LU, LDL, QR, and reflections."""

@@ -1,0 +1,1 @@
+"""Eigenvalues and singular values of matrices, all or a few."""

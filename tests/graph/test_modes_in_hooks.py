@@ -1,0 +1,74 @@
+"""Modes that a hook enters and does not leave: what hooks of that node and of later ones see.
+
+A mode lasts as long as its node runs, be it a leaf's that is fed amid the pass, and is nothing to
+any other node.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any
+
+import pytest
+
+import numgrad as ng
+
+LEAVES = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+MODES = {
+    "no_grad": lambda m: m.no_grad(),
+    "enable_grad": lambda m: m.enable_grad(),
+    "inference_mode": lambda m: m.inference_mode(),
+    "set_grad_enabled(False)": lambda m: m.set_grad_enabled(False),
+    "set_grad_enabled(True)": lambda m: m.set_grad_enabled(True),
+}
+KEPT: list[Any] = []  # PyTorch's inference mode is left when nothing holds it
+PLACES = [
+    *("a", "a, after", "b", "b, after", "c", "c, after", "d", "d, after"),
+    *("y", "y, before", "y, behind", "z", "z, before", "z, behind", "u", "u, before", "u, behind"),
+]
+
+
+def seen(m: Any, place: str, mode: str, how: str) -> list[Any]:
+    """Return what the hooks of a pass see, one of which enters a mode."""
+    found: list[Any] = []
+
+    def hook(name: str) -> Any:
+        def call(*_: Any) -> None:
+            found.append((name, m.is_grad_enabled(), m.is_inference_mode_enabled()))
+            if name == place:
+                KEPT.append(MODES[mode](m))
+                if not mode.startswith("set"):
+                    KEPT[-1].__enter__()
+
+        return call
+
+    leaves = {name: m.tensor([at, 2.0], requires_grad=True) for name, at in LEAVES.items()}
+    a, b, c, d = leaves.values()
+    y = a * b
+    z = y.exp() + c
+    u = z * d + a
+    for name, tensor in {**leaves, "y": y, "z": z, "u": u}.items():
+        tensor.register_hook(hook(name))
+        if tensor.is_leaf:
+            tensor.register_post_accumulate_grad_hook(hook(f"{name}, after"))
+        else:
+            tensor.grad_fn.register_prehook(hook(f"{name}, before"))
+            tensor.grad_fn.register_hook(hook(f"{name}, behind"))
+    loss = u.sin().sum()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a graph that refers to itself
+        if how == "grad":
+            m.autograd.grad(loss, [a, c])
+        elif how == "inputs":
+            loss.backward(inputs=[a, d])
+        else:
+            loss.backward(create_graph=how == "create_graph")
+    return [*found, m.is_grad_enabled(), m.is_inference_mode_enabled()]
+
+
+@pytest.mark.parametrize("how", ["backward", "create_graph", "grad", "inputs"])
+def test_hooks_see_the_modes_that_they_see_in_pytorch(torch: Any, how: str) -> None:
+    for place, mode in product(PLACES, MODES):
+        found = [seen(m, place, mode, how) for m in (ng, torch)]
+        assert found[0] == found[1], (place, mode)
