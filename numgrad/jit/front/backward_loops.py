@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, wrap

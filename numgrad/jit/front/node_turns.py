@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
