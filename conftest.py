@@ -18,7 +18,8 @@ from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 from numgrad.ops.signatures.declared import DECLARED
 
 pytest_plugins = ["tests.cases"]  # how much of it all a run tests
-collect_ignore = ["tests/mutants.py"]  # a tool, which needs one that tests do without
+# Tools, which need what tests do without.
+collect_ignore = ["tests/mutants.py", "tests/opinfos.py", "tests/write_outcomes.py"]
 
 
 @pytest.fixture

@@ -2305,6 +2305,17 @@ def group_norm(
     eps: _float = ...,
     cudnn_enabled: _bool = ...,
 ) -> Tensor: ...
+def gru(
+    input: Tensor,
+    hx: Tensor,
+    params: Sequence[Tensor],
+    has_biases: _bool,
+    num_layers: _int,
+    dropout: _float,
+    train: _bool,
+    bidirectional: _bool,
+    batch_first: _bool,
+) -> tuple[Tensor, ...]: ...
 def gru_cell(
     input: Tensor,
     hx: Tensor,
@@ -2609,7 +2620,7 @@ def logical_xor(
 ) -> Tensor: ...
 def logit(input: Tensor, eps: _float | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def logit_(input: Tensor, eps: _float | None = ...) -> Tensor: ...
-def logsigmoid(input: Tensor) -> Tensor: ...
+def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def logspace(
     start: Tensor | _Number,
     end: Tensor | _Number,
@@ -2632,6 +2643,17 @@ def logsumexp(
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
+def lstm(
+    input: Tensor,
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: _bool,
+    num_layers: _int,
+    dropout: _float,
+    train: _bool,
+    bidirectional: _bool,
+    batch_first: _bool,
+) -> tuple[Tensor, ...]: ...
 def lstm_cell(
     input: Tensor,
     hx: Sequence[Tensor],
@@ -3145,6 +3167,17 @@ def rms_norm(
     weight: Tensor | None = ...,
     eps: _float | None = ...,
 ) -> Tensor: ...
+def rnn_relu(
+    input: Tensor,
+    hx: Tensor,
+    params: Sequence[Tensor],
+    has_biases: _bool,
+    num_layers: _int,
+    dropout: _float,
+    train: _bool,
+    bidirectional: _bool,
+    batch_first: _bool,
+) -> tuple[Tensor, ...]: ...
 def rnn_relu_cell(
     input: Tensor,
     hx: Tensor,
@@ -3153,6 +3186,17 @@ def rnn_relu_cell(
     b_ih: Tensor | None = ...,
     b_hh: Tensor | None = ...,
 ) -> Tensor: ...
+def rnn_tanh(
+    input: Tensor,
+    hx: Tensor,
+    params: Sequence[Tensor],
+    has_biases: _bool,
+    num_layers: _int,
+    dropout: _float,
+    train: _bool,
+    bidirectional: _bool,
+    batch_first: _bool,
+) -> tuple[Tensor, ...]: ...
 def rnn_tanh_cell(
     input: Tensor,
     hx: Tensor,
@@ -3287,7 +3331,11 @@ def softmax(
     axis: _Dim = ...,
 ) -> Tensor: ...
 def softplus(
-    input: Tensor, beta: _Number | Tensor = ..., threshold: _Number | Tensor = ...
+    input: Tensor,
+    beta: _Number | Tensor = ...,
+    threshold: _Number | Tensor = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def solve(input: Tensor, A: Tensor, *, out: Any = ...) -> Any: ...
 def sort(

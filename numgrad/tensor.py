@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,7 +34,6 @@ from numgrad.ops.arguments import conversion
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.primitive import CATALOGUE
-from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
@@ -43,7 +43,7 @@ from numgrad.ops.mutation.inplace import reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import is_integer, type_name
+from numgrad.ops.signatures.kinds import as_integer, is_integer, type_name
 
 __all__ = ["Size", "Tensor"]
 
@@ -202,14 +202,34 @@ def _size(self: Tensor, dim: int | None = None) -> Any:
         return self.shape
     if type(dim) is not int and not is_integer(dim):
         raise TypeError(f"size(): argument 'dim' (position 1) must be int, not {type_name(dim)}")
-    return self._array.shape[wrap_dim(dim, self._array.ndim)]
+    return self._array.shape[_own_dim(self, dim)]
+
+
+def _own_dim(self: Tensor, dim: Any) -> int:
+    position = as_integer(dim)
+    if not self._array.ndim:
+        raise IndexError(f"Dimension specified as {position} but tensor has no dimensions")
+    return wrap_dim(position, self._array.ndim)
 
 
 def _stride(self: Tensor, dim: int | None = None) -> Any:
-    """Return the step of each dimension, in elements."""
+    """Return the step of each dimension, in elements, or of one.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dimension.
+    """
     array = self._array
     strides = tuple(step // array.itemsize for step in array.strides)
-    return strides if dim is None else strides[dim]
+    if not array.size and not any(strides):  # as NumPy has it for arrays without elements
+        lengths = [max(length, 1) for length in array.shape]
+        strides = tuple([math.prod(lengths[at + 1 :]) for at in range(array.ndim)])
+    if dim is None:
+        return strides
+    if type(dim) is not int and not is_integer(dim):
+        raise TypeError(f"stride(): argument 'dim' (position 1) must be int, not {type_name(dim)}")
+    return strides[_own_dim(self, dim)]
 
 
 def _storage_offset(self: Tensor) -> int:
@@ -260,11 +280,7 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     function = FUNCTIONS[name]
 
     def operator(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, OPERANDS):
-            return NotImplemented
-        if not isinstance(other, Tensor):  # a 0-d tensor promotes as the number does
-            other = FUNCTIONS["scalar_tensor"](other, dtype=result_dtype([other]))
-        return function(other, self)
+        return function(other, self) if isinstance(other, OPERANDS) else NotImplemented
 
     return operator
 
@@ -273,10 +289,6 @@ def _rtruediv(self: Tensor, other: Any) -> Any:
     if not isinstance(other, OPERANDS):
         return NotImplemented
     return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](self), other)
-
-
-def _rpow(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["pow"](other, self) if isinstance(other, OPERANDS) else NotImplemented
 
 
 def _rsub(self: Tensor, other: Any) -> Any:
@@ -343,7 +355,7 @@ _OPERATORS = {
 }
 # The hottest calls there are go to a primitive directly.
 _HOT = {"add": "add", "mul": "mul", "truediv": "true_divide"}
-_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv, "pow": _rpow}
+_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv}
 _AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
 
 
@@ -356,7 +368,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", make_operator(CATALOGUE[name], reflected=True))
     for name in ("and", "or", "xor"):
         setattr(Tensor, f"__r{name}__", _operator(_OPERATORS[name]))
-    for name in ("floordiv", "mod", "lshift", "rshift"):
+    for name in ("floordiv", "mod", "pow", "lshift", "rshift"):
         setattr(Tensor, f"__r{name}__", _reflected(_OPERATORS[name]))
     for name, reflected in _REFLECTED.items():
         setattr(Tensor, f"__r{name}__", reflected)

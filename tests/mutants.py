@@ -3,7 +3,7 @@
 ::
 
     pip install cosmic-ray
-    python -m tests.mutants numgrad/graph --tests tests/graph tests/autograd --sample 100
+    python -m tests.mutants numgrad/graph --tests tests/graph tests/autograd tests --sample 100
 
 has cosmic-ray change an operator, a comparison, a number or a branch in a copy of the tree, and
 runs those tests until one fails. What survives is printed as a diff: either a test is missing, or
@@ -11,11 +11,12 @@ the change changes nothing that can be seen.
 
 First the tests run once as they are, and it is noted which lines each of them reaches. Then a
 defect costs what the tests that reach its statement cost, the quickest first, one folder or file of
-``--tests`` after the other, those first that lie as the defect does. NumPy, Numba and pytest are
-imported once: each run is a fork. Where PyTorch is missing, its recorded answers stand for it.
-After a test was written, ``--only`` plants those defects again that nothing noticed; ``--notes``
-names a file that spares the first run of tests that are named there (delete it after a change to
-the modules).
+``--tests`` after the other, those first that lie as the defect does: where ``tests`` is the last of
+them, what survives has survived the whole suite. NumPy, Numba and pytest are imported once: each
+run is a fork. Where PyTorch is missing, its recorded answers stand for it. ``--notes`` names a file
+that spares the first run of tests that are noted there (delete it after a change to the modules).
+After tests were written, ``--anew`` notes their files again, and ``--only`` plants those defects
+again that nothing noticed.
 """
 
 from __future__ import annotations
@@ -54,43 +55,69 @@ TIMED_OUT = -1
 CASES = ["--cases=all"]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# What a test has reached: the number of a file, times this, and a statement's line.
-FILE = 100_000
-REACHED: set[int] = set()
+# What a test has reached: each statement as its file and its line.
+REACHED: set[str] = set()
 MARK = "_statements_reached"
-
-Tests = dict[str, tuple[float, set[int]]]
+# No test takes as long, so that a defect has made a loop endless where one does.
+ENDLESS = 200
 
 
 class Mutant(NamedTuple):
     """A defect: the how-manyth place where an operator of cosmic-ray can change a file."""
 
     module: str
-    file: int
     operator: str
     occurrence: int
     line: int
 
 
-class Noted:
+class Notes:
+    """How long tests take that have passed, and which of them reach a statement."""
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+        self.seconds: dict[str, float] = {}
+        self.reached_by: dict[str, list[str]] = {}
+        self.imported: set[str] = set()
+
+    def add(self, other: Notes) -> None:
+        """Take in what other tests, or the same ones later, have reached."""
+        for statement, names in self.reached_by.items():
+            self.reached_by[statement] = [each for each in names if each not in other.seconds]
+        for statement, names in other.reached_by.items():
+            self.reached_by.setdefault(statement, []).extend(names)
+        self.seconds.update(other.seconds)
+        self.imported |= other.imported
+        self.folders += other.folders
+
+    def reaching(self, statement: str | None) -> list[str]:
+        """Return the tests that reach a statement, the quickest first; an import, all tests do."""
+        found = self.reached_by.get(statement or "", [])
+        if statement is None or (not found and statement in self.imported):
+            found = list(self.seconds)
+        return sorted(found, key=lambda each: self.seconds[each])
+
+
+class Noting:
     """A plugin of pytest that notes, by test, how long it takes and which statements it reaches."""
 
     def __init__(self) -> None:
-        self.reached: Tests = {}
-        self.imported: set[int] = set()
+        self.notes = Notes()
 
     def pytest_collection_finish(self) -> None:
-        self.imported = REACHED.copy()
+        self.notes.imported = REACHED.copy()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         REACHED.clear()
         start = time.perf_counter()
         yield  # what fails or is skipped goes no further
-        self.reached[item.nodeid] = (time.perf_counter() - start, REACHED.copy())
+        self.notes.seconds[item.nodeid] = time.perf_counter() - start
+        for statement in REACHED:
+            self.notes.reached_by.setdefault(statement, []).append(item.nodeid)
 
 
-def marked(source: str, number: int) -> str:
+def marked(source: str, module: str) -> str:
     """Return a file that notes in `REACHED` which statements of functions run."""
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
@@ -98,7 +125,9 @@ def marked(source: str, number: int) -> str:
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
-                marks = [ast.parse(f"{MARK}.add({number + each.lineno})").body[0] for each in body]
+                marks = [
+                    ast.parse(f"{MARK}.add({f'{module}:{each.lineno}'!r})").body[0] for each in body
+                ]
                 both = [one for pair in zip(marks, body, strict=True) for one in pair]
                 documented = isinstance(node, FUNCTIONS) and ast.get_docstring(node, clean=False)
                 setattr(node, field, both[1:] if documented else both)
@@ -109,10 +138,18 @@ def marked(source: str, number: int) -> str:
 
 
 class Chosen:
-    """A plugin of pytest that keeps some of the tests, in the order that is given."""
+    """A plugin of pytest that keeps some of the tests, in the order that is given.
 
-    def __init__(self, names: list[str]) -> None:
+    It writes the name of one that fails to a file.
+    """
+
+    def __init__(self, names: list[str], failed: Path) -> None:
         self.order = {name: at for at, name in enumerate(names)}
+        self.failed = failed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.write_text(report.nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -149,6 +186,7 @@ def forked(work: Callable[[], int], output: Path, timeout: float) -> int:
 def run_pytest(plugin: object, *arguments: str) -> int:
     """Run pytest without rewritten assertions, which would be compiled anew in every fork."""
     options = ["-q", "--assert=plain", *CASES, "-p", "no:cacheprovider"]
+    options += ["-o", f"faulthandler_timeout={ENDLESS}", "-o", "faulthandler_exit_on_timeout=true"]
     return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 
@@ -169,14 +207,14 @@ def possible(modules: list[str]) -> list[Mutant]:
     """Return all defects that cosmic-ray knows for some files."""
     operators = [name for name in operator_names() if not name.startswith(SKIPPED)]
     found = []
-    for file, module in enumerate(modules):
+    for module in modules:
         nodes = list(ast_nodes(get_ast(Path(module).read_text())))
         for name in sorted(operators):
             operator = get_operator(name)
             if operator.arguments():
                 continue
             places = [at for node in nodes for at in operator().mutation_positions(node)]
-            found += [Mutant(module, file, name, n, at[0][0]) for n, at in enumerate(places)]
+            found += [Mutant(module, name, n, at[0][0]) for n, at in enumerate(places)]
     return found
 
 
@@ -205,30 +243,28 @@ def statement(source: str, line: int) -> int | None:
     return None if not functions or last is functions[0] else last.lineno
 
 
-def note_reached(tests: str, modules: list[str], tree: Path, log: Path) -> Tests:
+def note_reached(tests: list[str], modules: list[str], tree: Path, log: Path) -> Notes:
     """Run tests once as they are and return which statements they reach; what fails is left out."""
     noted = log.with_name("noted")
 
     def run() -> int:
-        for number, module in enumerate(modules):
+        for module in modules:
             path = Path(module)
-            path.write_text(marked(path.read_text(), number * FILE))
+            path.write_text(marked(path.read_text(), module))
         setattr(builtins, MARK, REACHED)
-        plugin = Noted()
-        code = run_pytest(plugin, tests)
-        # What only imports reach, all tests do.
-        only = plugin.imported.difference(*[lines for _, lines in plugin.reached.values()])
-        found = {name: (took, lines | only) for name, (took, lines) in plugin.reached.items()}
-        noted.write_bytes(pickle.dumps(found))
+        plugin = Noting()
+        code = run_pytest(plugin, *tests)
+        noted.write_bytes(pickle.dumps(plugin.notes))
         return code
 
     code = forked(run, log, 3600)
     copy_of_the_tree(tree)  # without the marks
     if code:
-        print(log.read_text()[-2000:])
-    reached: Tests = pickle.loads(noted.read_bytes())
-    print(f"{tests}: {len(reached)} tests passed, exit code {code}", flush=True)
-    return reached
+        print(log.read_text()[-8000:])
+    notes: Notes = pickle.loads(noted.read_bytes())
+    notes.folders = tests
+    print(*tests, f"{len(notes.seconds)} tests passed, exit code {code}", flush=True)
+    return notes
 
 
 def in_common(module: str, tests: str) -> int:
@@ -237,29 +273,59 @@ def in_common(module: str, tests: str) -> int:
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
-def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path) -> str:
+def is_in(test: str, folder: str) -> bool:
+    """Return whether a test, or a folder or file of tests, lies in another."""
+    return f"{test.partition('::')[0]}/".startswith(f"{folder}/")
+
+
+def first_failure(names: list[str], seconds: float, log: Path) -> str | None:
+    """Run tests until one fails and return it; None if none does.
+
+    One that passes alone may have failed for the order alone, and is no witness: the run goes on
+    behind it.
+    """
+    failed = log.with_name("failed")
+    while names:
+        failed.unlink(missing_ok=True)
+        files = sorted({each.partition("::")[0] for each in names})
+        code = forked(partial(run_pytest, Chosen(names, failed), "-x", *files), log, seconds)
+        if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return None
+        if code == TIMED_OUT:
+            return "the limit of time"
+        if not failed.exists():
+            return "an import, or a crash"
+        found = failed.read_text()
+        alone = partial(run_pytest, Chosen([found], failed), found.partition("::")[0])
+        if len(names) == 1 or forked(alone, log, seconds):
+            return found
+        print(f"{found} passes alone", flush=True)
+        names = names[names.index(found) + 1 :] if found in names else names[:-1]
+    return None
+
+
+def judge(mutant: Mutant, notes: Notes, options: argparse.Namespace, log: Path) -> str:
     """Plant a defect, run what reaches it, and say what came of it."""
     path = Path(mutant.module)
     source, written = path.read_text(), path.stat()
     changed = planted(mutant)
     assert changed is not None
     start = statement(source, mutant.line)
-    wanted = None if start is None else mutant.file * FILE + start
+    left = notes.reaching(None if start is None else f"{mutant.module}:{start}")
     outcome = "not reached"
     try:
         path.write_text(changed)
         os.utime(path, (0, 0))  # the compiled original is for another time
-        for folder in sorted(folders, key=lambda each: -in_common(mutant.module, each)):
-            tests = folders[folder]
-            names = [each for each in tests if wanted is None or wanted in tests[each][1]]
-            names = sorted(names, key=lambda each: tests[each][0])[:most]
+        for folder in sorted(options.tests, key=lambda each: -in_common(mutant.module, each)):
+            names = [each for each in left if is_in(each, folder)]
+            left = [each for each in left if each not in set(names)]
+            names = names[: options.most]
             if not names:
                 continue
-            files = sorted({each.partition("::")[0] for each in names})
-            limit = 30 + 5 * sum(tests[each][0] for each in names)
-            code = forked(partial(run_pytest, Chosen(names), "-x", *files), log, limit)
-            if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-                return "timed out" if code == TIMED_OUT else f"noticed by {folder}"
+            limit = 30 + 5 * sum(notes.seconds[each] for each in names)
+            failed = first_failure(names, limit, log)
+            if failed is not None:
+                return f"noticed by {failed}"
             outcome = "SURVIVED"
         pair = source.splitlines(), changed.splitlines()
         print(*difflib.unified_diff(*pair, mutant.module, lineterm="", n=2), sep="\n")
@@ -281,13 +347,12 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     given = [Path(each) for each in options.modules]
     files = [path for each in given for path in (each.rglob("*.py") if each.is_dir() else [each])]
     modules = sorted(map(str, files))
-    notes = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
-    for tests in options.tests:
-        if tests not in notes:
-            notes[tests] = note_reached(tests, modules, tree, log)
+    notes = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else Notes()
+    missing = [each for each in options.tests if not any(is_in(each, of) for of in notes.folders)]
+    if wanted := [*missing, *options.anew]:  # of which pytest runs what lies in another once
+        notes.add(note_reached(wanted, modules, tree, log))
     if kept is not None:
         kept.write_bytes(pickle.dumps(notes))
-    folders = {tests: notes[tests] for tests in options.tests}
     everything = possible(modules)
     random.Random(options.seed).shuffle(everything)
     sample = list(islice((each for each in everything if planted(each)), options.sample))
@@ -295,7 +360,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     print(f"{count} of {len(everything)} possible mutants", flush=True)
     survived = []
     for number in options.only or range(count):
-        start, outcome = time.monotonic(), judge(sample[number], folders, options.most, log)
+        start, outcome = time.monotonic(), judge(sample[number], notes, options, log)
         took = time.monotonic() - start
         print(f"{number}: {outcome} ({took:.0f} s) {sample[number]}", flush=True)
         if outcome in ("SURVIVED", "not reached"):
@@ -313,6 +378,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", type=int, help="of the sample, only these numbers")
     parser.add_argument("--cases", default="all", help="`sample`: as a plain run of the tests does")
     parser.add_argument("--most", type=int, help="try only so many tests of each folder or file")
+    parser.add_argument("--anew", nargs="+", default=[], help="tests to note again")
     parser.add_argument("--notes", type=Path, help="keep what tests reach here, for the next run")
     # What an import leaves behind, forks have: it must be the copy's, not this tree's.
     assert not any(name.startswith("numgrad") for name in sys.modules)

@@ -246,7 +246,7 @@ TABLES = {
         for part in (0, 1)
     },
     # Quantiles of the normal distribution.
-    "QUANTILE": Table(_normal_quantile, 0.5, 0, 55),
+    "QUANTILE": Table(_normal_quantile, 0.125, 0, 220),
 }
 
 

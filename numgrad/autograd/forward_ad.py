@@ -225,7 +225,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     Returns
     -------
     UnpackedDualTensor
-        The primal is a view of the tensor. The tangent is None if there is none.
+        The primal is a view of the tensor. The tangent is None if there is none, and in inference
+        mode.
 
     Examples
     --------
@@ -250,4 +251,4 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     with dual.hidden():
         primal = _PRIMAL.apply(tensor)
     dual.put(primal._array, None)
-    return UnpackedDualTensor(primal, tangent)
+    return UnpackedDualTensor(primal, None if modes.inference else tangent)

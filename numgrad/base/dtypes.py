@@ -20,6 +20,8 @@ __all__ = [
     "finfo",
     "get_default_dtype",
     "iinfo",
+    "is_int64",
+    "kind_of_number",
     "of_numpy",
     "promote_types",
     "scalar_dtype",
@@ -250,16 +252,51 @@ def _read_dtype(function: str, name: str, position: int, value: Any) -> dtype:
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """Return the type of a Python scalar as a tensor: bool, int64, the default float or complex."""
+    """Return the type of a Python scalar as a tensor: bool, int64, the default float or complex.
+
+    Raises
+    ------
+    OverflowError
+        As `kind_of_number`.
+    """
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
+        kind_of_number(value)
         return int64
     if isinstance(value, (float, np.floating)):
         return defaults.floating
     if isinstance(value, (complex, np.complexfloating)):
         return default_complex_dtype()
     raise TypeError(f"expected a number, not {type(value).__name__}")
+
+
+def is_int64(value: int) -> bool:
+    """Whether int64 holds an int."""
+    return -(2**63) <= value < 2**63
+
+
+def kind_of_number(value: Any) -> Any:
+    """Return what kernels for a number depend on: its type, and of an int whether int64 holds it.
+
+    Raises
+    ------
+    OverflowError
+        In PyTorch's words, for an int that neither int64 nor uint64 holds.
+
+    Examples
+    --------
+    >>> kind_of_number(1), kind_of_number(2**63)
+    (<class 'int'>, 'unsigned')
+    """
+    kind = type(value)
+    if kind is not int or -(2**63) <= value < 2**63:
+        return kind
+    if 0 < value < 2**64:
+        return "unsigned"
+    raise OverflowError(
+        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+    )
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

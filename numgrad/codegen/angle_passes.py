@@ -8,12 +8,12 @@ the rest (`phases`). A sine has the same bits in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from numgrad.base.tuning import ANGLE_BLOCK
+from numgrad.base.tuning import ANGLE_BLOCK, ANGLE_ROOMS, FEW_OPERATIONS
 from numgrad.codegen.expression import SCALAR, scalar
-from numgrad.codegen.loop_passes import names_in, rewritten, walk
+from numgrad.codegen.loop_passes import calls, names_in, rewritten, walk
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -27,6 +27,7 @@ from numgrad.codegen.loops import (
     Load,
     Name,
     Number,
+    Prefix,
     Statement,
     Store,
     call,
@@ -39,6 +40,7 @@ __all__ = ["angles_in", "blocked_angles", "near_angles", "phases"]
 
 _ANGLES = frozenset(name for name, op in SCALAR_OPS.items() if op.of_angle)
 _KERNELS = "numgrad.math.angle_blocks"
+_OF_A_FUNCTION = 1000  # operations: what a function counts as
 
 
 def _sine(node: Any) -> tuple[str, str] | None:
@@ -79,16 +81,29 @@ def _noted(angle: Expression) -> Statement:
     return Assign("far", combine("|", "far", call(scalar("is_far"), angle)))
 
 
+def _with_signs(loop: For, reads: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Return what is read, also for what differs from it in its sign: that is as far from 0."""
+    found = dict(reads)
+    for line in loop.body:
+        match line:
+            case Assign(target, Prefix("-", Name(read)) | Call(Name("abs"), (Name(read),))):
+                if read in found:
+                    found[target] = found[read]
+    return found
+
+
 def blocked_angles(loop: For, reads: Mapping[str, Expression]) -> list[Statement]:
     """Return a loop as two, if it has sines of what it reads in it, else as it is.
 
-    Which of the two runs is decided, block by block, by one look at the angles.
+    Which of the two runs is decided, block by block, by one look at the angles, which may have
+    another sign than what is read.
 
     Parameters
     ----------
     reads : mapping
         For the variable of each operand that is a real array, how its i-th element is read.
     """
+    reads = _with_signs(loop, reads)
     found = sorted({angle for angle in angles_in(loop.body) if angle in reads})
     if not found:
         return [loop]
@@ -103,7 +118,7 @@ def blocked_angles(loop: For, reads: Mapping[str, Expression]) -> list[Statement
         Assign("end", combine("+", "block", ANGLE_BLOCK)),
         Assign("end", Choice(combine("<", "end", loop.last), Name("end"), loop.last)),
         Assign("far", Number(False)),
-        over([_noted(reads[angle]) for angle in found]),
+        over([_noted(angle) for angle in dict.fromkeys(reads[angle] for angle in found)]),
         If(Name("far"), [apart], [near]),
     ]
     return [For("block", loop.first, loop.last, body, Number(ANGLE_BLOCK))]
@@ -119,13 +134,21 @@ def near_angles(loop: For, is_real: Callable[[str], bool] = _any) -> For:
     return For(loop.index, loop.first, loop.last, body, loop.step)
 
 
+def _alike(variable: str) -> Any:
+    return None
+
+
 def phases(
-    loop: For, room: Callable[[str], str], is_real: Callable[[str], bool] = _any
+    loop: For,
+    room: Callable[[str], str],
+    is_real: Callable[[str], bool] = _any,
+    kind: Callable[[str], Any] = _alike,
 ) -> list[Statement]:
     """Return a loop as several: before each but for the first one, sines are computed of a block.
 
-    Each loop, or *phase*, computes what is needed in it, from the sines there are by then. The last
-    one stores what the loop did.
+    Each loop, or *phase*, computes what is needed in it, from the sines there are by then, and from
+    what earlier ones have handed on: what takes more than a few operations is computed once. The
+    last one stores what the loop did.
 
     Parameters
     ----------
@@ -135,6 +158,8 @@ def phases(
         Returns the name of a new array, for the values of a variable in a block.
     is_real : callable
         Whether a variable is a real number.
+    kind : callable
+        Returns what variables have in common whose values can be, in turns, in the same array.
 
     Examples
     --------
@@ -153,16 +178,25 @@ def phases(
     <BLANKLINE>
     """
     found = angles_in(loop.body, is_real)
-    return _Phases(loop, room, is_real).statements() if found else [loop]
+    return _Phases(loop, room, is_real, kind).statements() if found else [loop]
+
+
+def _room_of(variable: str) -> str:
+    """Return what stands for the array of a variable until its name is known."""
+    return f"{variable} of a block"
 
 
 class _Phases:
     """The loops that a loop becomes."""
 
     def __init__(
-        self, loop: For, room: Callable[[str], str], is_real: Callable[[str], bool]
+        self,
+        loop: For,
+        room: Callable[[str], str],
+        is_real: Callable[[str], bool],
+        kind: Callable[[str], Any],
     ) -> None:
-        self.loop, self.room = loop, room
+        self.loop, self.room, self.is_real, self.kind = loop, room, is_real, kind
         self.offset = combine("-", loop.index, loop.first)
         self.made: dict[str, Assign] = {
             line.target: line for line in loop.body if type(line) is Assign
@@ -179,26 +213,23 @@ class _Phases:
                 self.depth[target] += 1
         self.roots: list[list[str]] = [[] for _ in range(max(self.depth.values()) + 1)]
         self.places: dict[str, tuple[Name, Expression]] = {}  # of sines and angles, in arrays
+        self.first: dict[str, int] = {}  # which phase needs something first, if none hands on
+        self.kept: set[str] = set()  # what phases hand on to later ones
+        self.costs: dict[str, int] = {}
 
     def statements(self) -> list[Statement]:
         """Return the phases, and the calls between them."""
         last = len(self.roots) - 1
         other = [line for line in self.loop.body if type(line) is not Assign]
         self.roots[last] += names_in(other)
-        wanted: list[set[str]] = [set() for _ in self.roots]
-        for phase in range(last, -1, -1):
-            stack = [name for name in self.roots[phase] if name in self.made]
-            while stack:
-                name = stack.pop()
-                if name not in wanted[phase]:
-                    wanted[phase].add(name)
-                    if name in self.sines:
-                        self._take(name)
-                    else:
-                        stack += self.needs[name]
+        for phase, computed in self._wanted():
+            for name in computed:
+                self.first[name] = phase
+        wanted = dict(self._wanted())
         lines: list[Statement] = []
-        for phase, computed in enumerate(wanted):
-            body: list[Statement] = [self._computed(n) for n in self.made if n in computed]
+        for phase in range(last + 1):
+            computed = wanted[phase]
+            body: list[Statement] = [self._computed(n, phase) for n in self.made if n in computed]
             if phase == last:
                 body += other
             else:
@@ -207,26 +238,99 @@ class _Phases:
             if body:
                 lines.append(For(self.loop.index, self.loop.first, self.loop.last, body))
             lines += self._calls(phase)
-        return lines
+        return self._with_rooms(lines)
+
+    def _wanted(self) -> Iterator[tuple[int, set[str]]]:
+        """Yield phases, from the last to the first, and what each has to know."""
+        for phase in range(len(self.roots) - 1, -1, -1):
+            wanted: set[str] = set()
+            stack = [name for name in self.roots[phase] if name in self.made]
+            while stack:
+                name = stack.pop()
+                if name not in wanted:
+                    wanted.add(name)
+                    if name in self.sines:
+                        self._take(name)
+                    elif self._is_handed_on(name, phase):
+                        self._keep(name)
+                    else:
+                        stack += self.needs[name]
+            yield phase, wanted
+
+    def _with_rooms(self, lines: list[Statement]) -> list[Statement]:
+        """Return lines with the names of arrays; where these are many, they serve several times.
+
+        The stack has room for so many, and LLVM is quicker where each is written in one loop.
+        """
+        variables = {_room_of(name): name for name in self.places}
+        last: dict[str, int] = {}
+        for line, statement in enumerate(lines):
+            last |= dict.fromkeys(names_in(statement).keys() & variables.keys(), line)
+        named: dict[str, Name] = {}
+        free: dict[Any, list[Name]] = {}
+        made = 0
+        for line, statement in enumerate(lines):
+            here = [each for each in names_in(statement) if each in variables]
+            for each in here:
+                if each not in named:
+                    idle = free.get(self.kind(variables[each])) if made >= ANGLE_ROOMS else None
+                    named[each] = idle.pop(0) if idle else Name(self.room(variables[each]))
+                    made += not idle
+            for each in here:
+                if last[each] == line:
+                    free.setdefault(self.kind(variables[each]), []).append(named[each])
+
+        def renamed(node: Any) -> Any:
+            return named.get(node.id, node) if type(node) is Name else node
+
+        found: list[Statement] = rewritten(lines, renamed)
+        return found
 
     def _take(self, name: str) -> None:
         """Have a sine computed between phases, and its angle be in memory by then."""
         if name in self.places:
             return
-        self.places[name] = Name(self.room(name)), ZERO
+        self.places[name] = Name(_room_of(name)), ZERO
         angle = self.sines[name][1]
         if angle in self.sines:
             self._take(angle)
         elif angle not in self.places:
             found = self._place(angle)
             if found is None:
-                found = Name(self.room(angle)), ZERO
+                found = Name(_room_of(angle)), ZERO
                 self.roots[self.depth[name] - 1].append(angle)
             self.places[angle] = found
 
-    def _computed(self, name: str) -> Statement:
+    def _is_handed_on(self, name: str, phase: int) -> bool:
+        """Whether a phase finds in memory what it needs, since an earlier one needs it, too."""
+        is_known = self.first.get(name, phase) < phase
+        return is_known and self.is_real(name) and self._cost(name) > FEW_OPERATIONS
+
+    def _keep(self, name: str) -> None:
+        """Have the first phase that needs something hand it on."""
+        self.kept.add(name)
+        if name not in self.places:
+            self.places[name] = Name(_room_of(name)), ZERO
+            self.roots[self.first[name]].append(name)
+
+    def _cost(self, name: str) -> int:
+        """Return how many operations lead from memory to something; a function counts as many."""
+        found = self.costs.get(name)
+        if found is None:
+            value = self.made[name].value
+            found = 0
+            if name not in self.sines:
+                is_function = calls(value, SCALAR)
+                own = 0 if type(value) is Load else _OF_A_FUNCTION if is_function else 1
+                found = min(
+                    _OF_A_FUNCTION, own + sum([self._cost(each) for each in self.needs[name]])
+                )
+            self.costs[name] = found
+        return found
+
+    def _computed(self, name: str, phase: int) -> Statement:
         line = self.made[name]
-        if name not in self.sines:
+        if name not in self.sines and not (name in self.kept and self.first[name] < phase):
             return line
         return Assign(name, Load(self.places[name][0], self.offset), line.origin)
 

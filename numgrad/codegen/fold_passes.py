@@ -37,12 +37,12 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 
 __all__ = ["combined", "folding", "identity", "without_folds"]
 
 SPELLED = 16  # numbers whose sum is one expression
 _RUNTIME = "numgrad.codegen.fold_runtime"
-_SIGNS = {"sum": "+", "prod": "*"}
 
 Room = Callable[[Fold, int | None], str]
 
@@ -54,7 +54,7 @@ def folding(function: str, kind: str, *arguments: Any) -> Call:
 
 def combined(kind: str, one: Expression, other: Expression) -> Expression:
     """Return two values combined."""
-    sign = _SIGNS.get(kind)
+    sign = SCALAR_OPS[COMBINES[kind].operation].symbol
     return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
 
 

@@ -323,3 +323,42 @@ def span(nest, what, items):  # type: ignore[no-untyped-def]
 def finishes(nest, what):  # type: ignore[no-untyped-def]
     """Whether what the items of a nest gave is to be combined."""
     return nest >= what[0] and nest < what[1] and what[3] < 0
+
+
+def _type_of_span(nest: Any, what: Any, items: Any) -> Any:
+    return types.UniTuple(types.intp, 2)
+
+
+def _written_span(context: Any, builder: Any, values: Sequence[Any], kinds: Sequence[Any]) -> Any:
+    is_asked, first, last = _asked_for(context, builder, values, kinds)
+    zero = context.get_constant(types.intp, 0)
+    is_all = builder.icmp_signed("<", last, zero)
+    items = context.cast(builder, values[2], kinds[2], types.intp)
+    is_none = builder.or_(builder.not_(is_asked), builder.icmp_signed("<", first, zero))
+    start = builder.select(builder.or_(is_none, is_all), zero, first)
+    stop = builder.select(is_none, zero, builder.select(is_all, items, last))
+    return context.make_tuple(builder, _type_of_span(*kinds), (start, stop))
+
+
+def _written_finishes(
+    context: Any, builder: Any, values: Sequence[Any], kinds: Sequence[Any]
+) -> Any:
+    is_asked, _, last = _asked_for(context, builder, values, kinds)
+    return builder.and_(
+        is_asked, builder.icmp_signed("<", last, context.get_constant(types.intp, 0))
+    )
+
+
+def _asked_for(context: Any, builder: Any, values: Sequence[Any], kinds: Sequence[Any]) -> Any:
+    """Return whether a nest is asked for, and which items are the first and the last."""
+    nest = context.cast(builder, values[0], kinds[0], types.intp)
+    data = context.make_array(kinds[1])(context, builder, values[1]).data
+    low, high, first, last = (
+        builder.load(builder.gep(data, [context.get_constant(types.intp, k)])) for k in range(4)
+    )
+    is_after = builder.icmp_signed(">=", nest, low)
+    return builder.and_(is_after, builder.icmp_signed("<", nest, high)), first, last
+
+
+QUICK[span] = Quick(_type_of_span, _written_span)
+QUICK[finishes] = Quick(lambda nest, what: types.boolean, _written_finishes)

@@ -65,7 +65,9 @@ __all__ = [
     "JITCodeLibrary",
     "Lower",
     "NativeLowering",
+    "NoPythonBackend",
     "NopythonTypeInference",
+    "PassManager",
     "PyCallWrapper",
     "as_dtype",
     "cgutils",
@@ -102,10 +104,13 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler.CompilerBase": "define_pipelines",
         "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
         "numba.core.compiler_machinery.FunctionPass": "",
+        "numba.core.compiler_machinery.PassManager": "add_pass finalize",
         "numba.core.compiler_machinery.register_pass": "",
         "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
-        "numba.core.lowering.Lower": "incref decref",
+        "numba.core.dispatcher.Dispatcher": "_reduce_states _rebuild",
+        "numba.core.lowering.Lower": "init emit_environment_object create_cpython_wrapper",
         "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
+        "numba.core.typed_passes.NoPythonBackend": "",
         "numba.core.typed_passes.NopythonTypeInference": "",
     },
     "cache": {
@@ -152,7 +157,9 @@ FunctionPass: Any = _pipelines.get("FunctionPass", object)
 register_pass: Any = _pipelines.get("register_pass", lambda **_: lambda cls: cls)
 Lower: Any = _pipelines.get("Lower", object)
 NativeLowering: Any = _pipelines.get("NativeLowering", object)
+NoPythonBackend: Any = _pipelines.get("NoPythonBackend")
 NopythonTypeInference: Any = _pipelines.get("NopythonTypeInference")
+PassManager: Any = _pipelines.get("PassManager")
 PyCallWrapper: Any = _pipelines.get("PyCallWrapper", object)
 
 CompileResultCacheImpl: Any = _cache.get("CompileResultCacheImpl", object)

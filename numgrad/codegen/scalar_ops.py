@@ -53,6 +53,19 @@ class ScalarOp:
     of_angle : bool
         Whether it is quick for angles near 0 and takes long for others: ``name_near`` is then its
         quick part.
+    mirrored : str, optional
+        The operation that gives the same bits for the two operands the other way round, where
+        there is one. (Of 0.0 and -0.0 ``maximum`` gives the first.)
+    opposite : str, optional
+        The operation whose truth values are the others.
+    opposite_kinds : str
+        The kinds of dtypes for which they are: of nan neither ``a < b`` holds nor ``a >= b``.
+    chooses : bool
+        Whether the result is one of the last two operands.
+    rounds : bool
+        Whether results are whole numbers, which it leaves as they are.
+    divides : bool
+        Whether there are integers for which it has no result.
     """
 
     name: str
@@ -66,6 +79,12 @@ class ScalarOp:
     never_negative: bool = False
     ulps: float = 0.0
     of_angle: bool = False
+    mirrored: str | None = None
+    opposite: str | None = None
+    opposite_kinds: str = ""
+    chooses: bool = False
+    rounds: bool = False
+    divides: bool = False
 
     @property
     def is_truth(self) -> bool:
@@ -87,6 +106,7 @@ class ScalarOp:
 
 
 _NUMBERS, _REAL, _FLOATING, _ANY, _ORDERED = "iufc", "iuf", "fc", "biufc", "biuf"
+_EXACT = "biu"
 
 
 def _maximum(a: Any, b: Any) -> Any:
@@ -108,44 +128,68 @@ def _infix() -> Iterator[ScalarOp]:
         ("bitwise_or", "|", "biu", 1, "biu", np.bitwise_or),
         ("bitwise_xor", "^", "biu", 1, "biu", np.bitwise_xor),
     ):
-        yield ScalarOp(name, 2, kinds, "same", flops, sign, exact, exact_kinds, ulps=0.5)
+        mirrored = name if name not in ("sub", "true_divide") else None
+        yield ScalarOp(
+            name, 2, kinds, "same", flops, sign, exact, exact_kinds, ulps=0.5, mirrored=mirrored
+        )
     yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-", np.negative, _NUMBERS)
-    for name, sign, kinds, compare in (
-        ("eq", "==", _ANY, np.equal),
-        ("ne", "!=", _ANY, np.not_equal),
-        ("lt", "<", _ORDERED, np.less),
-        ("le", "<=", _ORDERED, np.less_equal),
-        ("gt", ">", _ORDERED, np.greater),
-        ("ge", ">=", _ORDERED, np.greater_equal),
+    for name, sign, kinds, compare, mirrored, opposite, opposite_kinds in (
+        ("eq", "==", _ANY, np.equal, "eq", "ne", _ANY),
+        ("ne", "!=", _ANY, np.not_equal, "ne", "eq", _ANY),
+        ("lt", "<", _ORDERED, np.less, "gt", "ge", _EXACT),
+        ("le", "<=", _ORDERED, np.less_equal, "ge", "gt", _EXACT),
+        ("gt", ">", _ORDERED, np.greater, "lt", "le", _EXACT),
+        ("ge", ">=", _ORDERED, np.greater_equal, "le", "lt", _EXACT),
     ):
-        yield ScalarOp(name, 2, kinds, "bool", 1, sign, compare, kinds)
+        yield ScalarOp(
+            name,
+            2,
+            kinds,
+            "bool",
+            1,
+            sign,
+            compare,
+            kinds,
+            mirrored=mirrored,
+            opposite=opposite,
+            opposite_kinds=opposite_kinds,
+        )
 
 
 def _light() -> Iterator[ScalarOp]:
     """Yield the functions that take no longer than arithmetic."""
     for name, count, kinds, result, exact_kinds, exact in (
         ("logical_not", 1, _ANY, "bool", _ANY, np.logical_not),
-        ("logical_and", 2, _ANY, "bool", _ANY, np.logical_and),
-        ("logical_or", 2, _ANY, "bool", _ANY, np.logical_or),
-        ("logical_xor", 2, _ANY, "bool", _ANY, np.logical_xor),
         ("bitwise_not", 1, "biu", "same", "", None),
         ("bitwise_left_shift", 2, "iu", "same", "", None),
         ("bitwise_right_shift", 2, "iu", "same", "", None),
-        ("maximum", 2, _ORDERED, "same", _ORDERED, _maximum),
-        ("minimum", 2, _ORDERED, "same", _ORDERED, _minimum),
-        ("where", 3, _ANY, "same", _ANY, lambda condition, a, b: a if condition else b),
         ("isnan", 1, _ANY, "bool", _ANY, np.isnan),
         ("isinf", 1, _ANY, "bool", _ANY, np.isinf),
         ("isfinite", 1, _ANY, "bool", _ANY, np.isfinite),
         ("signbit", 1, _ORDERED, "bool", "f", np.signbit),
         ("copysign", 2, "f", "same", "f", np.copysign),
         ("sign", 1, _ORDERED, "same", "", None),
-        ("floor", 1, _ORDERED, "same", "f", np.floor),
-        ("ceil", 1, _ORDERED, "same", "f", np.ceil),
-        ("round", 1, _ORDERED, "same", "f", np.rint),
-        ("trunc", 1, _ORDERED, "same", "f", np.trunc),
     ):
         yield ScalarOp(name, count, kinds, result, 1, None, exact, exact_kinds)
+    for name, count, kinds, choose in (
+        ("maximum", 2, _ORDERED, _maximum),
+        ("minimum", 2, _ORDERED, _minimum),
+        ("where", 3, _ANY, lambda condition, a, b: a if condition else b),
+    ):
+        yield ScalarOp(name, count, kinds, "same", 1, None, choose, kinds, chooses=True)
+    for name, compute in (
+        ("logical_and", np.logical_and),
+        ("logical_or", np.logical_or),
+        ("logical_xor", np.logical_xor),
+    ):
+        yield ScalarOp(name, 2, _ANY, "bool", 1, None, compute, _ANY, mirrored=name)
+    for name, rounded in (
+        ("floor", np.floor),
+        ("ceil", np.ceil),
+        ("round", np.rint),
+        ("trunc", np.trunc),
+    ):
+        yield ScalarOp(name, 1, _ORDERED, "same", 1, None, rounded, "f", rounds=True)
     yield ScalarOp("abs", 1, _ANY, "real", 1, None, np.absolute, _REAL, never_negative=True)
     yield ScalarOp("fma", 3, _NUMBERS, "same", 2, ulps=0.5)
     yield ScalarOp("cast", 1, _ANY, "cast", 0)
@@ -160,8 +204,6 @@ def _functions() -> Iterator[ScalarOp]:
     """Yield the others."""
     for count, kinds, flops, ulps, names in (
         (2, _FLOATING, 20, 0.0, "complex_divide"),
-        (2, _NUMBERS, 60, 1.0, "pow"),
-        (2, _REAL, 8, 0.0, "fmod remainder floor_divide trunc_divide"),
         (2, "f", 12, 1.0, "hypot"),
         (2, "f", 30, 1.0, "atan2"),
         (1, _ANY, 12, 0.0, "sgn"),
@@ -203,11 +245,14 @@ def _functions() -> Iterator[ScalarOp]:
     ):
         for name in names.split():
             yield ScalarOp(name, count, kinds, "same", flops, ulps=ulps)
+    for name in ("fmod", "remainder", "floor_divide", "trunc_divide"):
+        yield ScalarOp(name, 2, _REAL, "same", 8, divides=True)
     for name, flops, ulps in (("exp", 25, 1.0), ("exp2", 25, 1.0), ("sigmoid", 25, 2.0)):
         yield ScalarOp(name, 1, _FLOATING, "same", flops, never_negative=True, ulps=ulps)
     yield ScalarOp("cosh", 1, _FLOATING, "same", 40, never_negative=True, ulps=2.0)
     for name, flops, ulps in (("sin", 30, 0.8), ("cos", 30, 0.8), ("tan", 40, 1.0)):
         yield ScalarOp(name, 1, _FLOATING, "same", flops, ulps=ulps, of_angle=True)
+    yield ScalarOp("pow", 2, _NUMBERS, "same", 60, ulps=1.0, divides=True)
     yield ScalarOp("angle", 1, "c", "real", 40)
     yield ScalarOp("is_far", 1, _ORDERED, "bool", 5)
 

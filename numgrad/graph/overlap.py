@@ -47,7 +47,7 @@ def overlaps(left: Any, right: Any) -> tuple[bool, bool]:
     """Whether two dense arrays share memory, and whether they are element for element the same."""
     if not left.size or not right.size or not (_is_dense(left) and _is_dense(right)):
         return False, False
-    start, other = (address_of(array) for array in (left, right))
+    start, other = (_lowest(array) for array in (left, right))
     if start == other and left.nbytes == right.nbytes:
         steps = [
             [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
@@ -55,6 +55,11 @@ def overlaps(left: Any, right: Any) -> tuple[bool, bool]:
         ]
         return True, left.ndim == right.ndim and steps[0] == steps[1]
     return bool(start < other + right.nbytes and other < start + left.nbytes), False
+
+
+def _lowest(array: Any) -> int:
+    """Return where the memory of an array begins, which is its last element's if it goes back."""
+    return address_of(array) + extent(layout_of(array))[0] * int(array.itemsize)
 
 
 def _is_dense(array: Any) -> bool:

@@ -7,6 +7,7 @@ name              what it does                                called from       
 `view_history`    a view's edge, after a write to its base    graph/tensor           ops/movement
 `batched...`      `autograd.grad` of a batch of cotangents    graph/backward         batching
 `as_tensor`       a tensor of what is none                    operators, NumPy's     ops/creation
+`zeros_like`      zeros that lie as a tensor does             graph/backward         ops/creation
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
 `perform`         a function's result put into its input      methods in place       ops/mutation
@@ -37,6 +38,7 @@ class _Upward:
         "sum_to_size",
         "tensor_class",
         "view_history",
+        "zeros_like",
     )
 
     as_tensor: Callable[..., Any]
@@ -47,6 +49,7 @@ class _Upward:
     sum_to_size: Callable[..., Any]
     tensor_class: Callable[..., Any]
     view_history: Callable[..., Any]
+    zeros_like: Callable[..., Any]
 
 
 upward = _Upward()

@@ -26,6 +26,7 @@ from numgrad.codegen.llvm.pointers import release, scratch
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.driver import parts_of, rows_at_once, spans_of
+from numgrad.kernels.reduce.few_elements import SpecialisedCall, few_elements
 from numgrad.kernels.reduce.moments import logarithms, take_logarithms
 from numgrad.kernels.reduce.operations import (
     ITSELF,
@@ -36,7 +37,6 @@ from numgrad.kernels.reduce.operations import (
 )
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
-from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.math.real.exponentials import EXP
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
@@ -45,11 +45,11 @@ __all__ = [
     "log_softmax",
     "log_softmax_gradient",
     "logsumexp_gradient",
-    "short",
-    "short_gradient",
-    "short_logsumexp_gradient",
     "softmax",
     "softmax_gradient",
+    "specialised",
+    "specialised_gradient",
+    "specialised_logsumexp_gradient",
 ]
 
 Dims = tuple[int, ...]
@@ -372,7 +372,9 @@ def _gradient(
     return out.reshape(output.shape)
 
 
-def short(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int) -> ShortCall | None:
+def specialised(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int
+) -> SpecialisedCall | None:
     """Return what takes a softmax of a C-contiguous array of few elements; None if there is none.
 
     Parameters
@@ -385,10 +387,10 @@ def short(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int) -> 
 
     Examples
     --------
-    >>> short("softmax", (2,), np.dtype(float), 0)(np.array([1000.0, 1000.0]))
+    >>> specialised("softmax", (2,), np.dtype(float), 0)(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
-    blocks = short_blocks(shape or (1,), (dim,))
+    blocks = few_elements(shape or (1,), (dim,))
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, _ = blocks
@@ -404,18 +406,18 @@ def short(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int) -> 
     return call
 
 
-def short_gradient(
+def specialised_gradient(
     name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int
 ) -> Callable[[Array, Array], Array] | None:
-    """Return what takes the gradient of one of `short`, of the cotangent and the output.
+    """Return what takes the gradient of one of `specialised`, of the cotangent and the output.
 
     Examples
     --------
     >>> y = np.array([0.5, 0.5])
-    >>> short_gradient("softmax", y.shape, y.dtype, 0)(np.array([1.0, 0.0]), y)
+    >>> specialised_gradient("softmax", y.shape, y.dtype, 0)(np.array([1.0, 0.0]), y)
     array([ 0.25, -0.25])
     """
-    blocks = short_blocks(shape or (1,), (dim,))
+    blocks = few_elements(shape or (1,), (dim,))
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, _ = blocks
@@ -431,7 +433,7 @@ def short_gradient(
     return gradient
 
 
-def short_logsumexp_gradient(
+def specialised_logsumexp_gradient(
     shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims
 ) -> Callable[[Array, Array, Array], Array] | None:
     """Return what does `logsumexp_gradient` of few elements that lie row by row; None if not so.
@@ -439,11 +441,11 @@ def short_logsumexp_gradient(
     Examples
     --------
     >>> x = np.log(np.array([[1.0, 3.0]]))
-    >>> run = short_logsumexp_gradient(x.shape, x.dtype, (1,))
+    >>> run = specialised_logsumexp_gradient(x.shape, x.dtype, (1,))
     >>> run(np.array([1.0]), x, np.log(np.array([4.0])))
     array([[0.25, 0.75]])
     """
-    blocks = short_blocks(shape, dims)
+    blocks = few_elements(shape, dims)
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, _ = blocks

@@ -319,6 +319,7 @@ def test_func_grad_hands_tangents_on() -> None:
         assert forward_ad.unpack_dual(found).tangent == 48
 
 
+@pytest.mark.usefixtures("traced")
 def test_jitted_function_hands_tangents_on() -> None:
     function = ng.jit(lambda x: (x.sin() * x).sum())
     x, v = ng.tensor([1.0, 2.0]), ng.tensor([1.0, -1.0])
@@ -328,6 +329,7 @@ def test_jitted_function_hands_tangents_on() -> None:
     assert np.allclose(tangent, ng.func.jvp(function, (x,), (v,))[1])
 
 
+@pytest.mark.usefixtures("traced")
 def test_level_inside_a_jitted_function_is_compiled_with_it() -> None:
     def derivative(x: Any, v: Any) -> Any:
         with forward_ad.dual_level():
@@ -388,6 +390,15 @@ def test_in_inference_mode_there_are_no_tangents(lib: Any) -> None:
             dual.mul_(2)
             assert forward_ad.unpack_dual(dual).tangent is None
             assert forward_ad.unpack_dual(dual).primal.tolist() == [2.0, 2.0]
+
+
+def test_in_inference_mode_no_tangent_from_outside_is_unpacked(lib: Any) -> None:
+    forward_ad = lib.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(lib.ones(2), lib.tensor([1.0, 2.0]))
+        with lib.inference_mode():
+            assert forward_ad.unpack_dual(dual).tangent is None
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("inferred", [(True, False), (False, True), (True, True)])

@@ -270,6 +270,7 @@ def test_saving_on_the_cpu_changes_nothing(lib: Any) -> None:
         assert lib.allclose(a.grad, (1 + a) * a.exp())
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_compiled_function_has_its_arguments_packed() -> None:
     packed: list[Any] = []
     f = ng.jit(lambda a: (a * a.exp()).sum())

@@ -33,6 +33,7 @@ TRANSFORMED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_transformations_of_compiled_functions(name):
     transformed = TRANSFORMED[name]
@@ -42,6 +43,7 @@ def test_transformations_of_compiled_functions(name):
     assert compiled.of_batches
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["value", "gradient"])
 def test_gradients_from_outside(name):
     transformed = TRANSFORMED[name]
@@ -66,6 +68,7 @@ def test_it_is_traced_once_for_a_signature():
     assert seen == [(3,)] * 2
 
 
+@pytest.mark.usefixtures("traced")
 def test_what_a_compiled_function_closes_over():
     w = ng.tensor(2.0, dtype=ng.float64, requires_grad=True)
     of_outside = ng.jit(lambda x: (x * w).sin().sum())

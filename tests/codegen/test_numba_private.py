@@ -28,7 +28,6 @@ WAYS = {
     "no cache": "import numba.core.caching as m; del m.CompileResultCacheImpl",
 }
 HAS = {"plain": (False, False), "no pipelines": (False, True), "no cache": (True, False)}
-FIRST = ("plain", 3)  # what a sample has of it
 
 
 def test_one_module_imports_from_inside_numba() -> None:
@@ -83,15 +82,9 @@ def results_of(seed: int) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("way", "seed"),
-    [
-        # Each takes seconds, in which a process compiles all that it calls.
-        pytest.param(way, seed, marks=[pytest.mark.sampled(0)] if (way, seed) != FIRST else [])
-        for way in WAYS
-        for seed in range(5)
-    ],
-)
+@pytest.mark.sampled(0)  # each takes seconds, in which a process compiles all that it calls
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(5))
 def test_results_keep_their_bits_where_numba_lacks_something(way: str, seed: int) -> None:
     script = f"""
 {WAYS[way]}

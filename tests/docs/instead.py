@@ -92,12 +92,6 @@ INSTEAD = (
         "tensors by ``__array_ufunc__`` and ``__array_function__``.",
     ),
     Instead(
-        "recurrent networks of several layers",
-        "gru lstm rnn_(relu|tanh)",
-        "`gru_cell`, `lstm_cell` and `rnn_tanh_cell` in a Python loop, which `numgrad.jit` rolls "
-        "up, or in `func.scan`.",
-    ),
-    Instead(
         "layers of modules",
         "multi_head_attention_forward linear_cross_entropy functional_call stack_module_state "
         "replace_all_batch_norm_modules_",

@@ -119,6 +119,7 @@ def test_what_is_no_number_is_refused(point: Any) -> None:
         func.jvp(cubes, (point,), (point,))
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_jitted_gradient_takes_numbers() -> None:
     assert ng.jit(func.grad(cubes))(2.0).item() == 12
     assert ng.jit(lambda: func.grad(cubes)([1.0, 2.0]))().tolist() == [3, 12]

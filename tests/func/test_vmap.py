@@ -148,6 +148,7 @@ def test_forward_mode_outside():
     close(tangent, looped(lambda r: jvp(scalar, (r,), (r.cos(),))[1]))
 
 
+@pytest.mark.usefixtures("traced")
 def test_compiled():
     mapped = vmap(grad(lambda w, row: (w * row).sum() ** 2), (None, 0))
     close(ng.jit(mapped)(X[0], X), mapped(X[0], X))

@@ -165,6 +165,7 @@ def test_copies_of_gradients_lie_as_these_do() -> None:
                 assert all(own == step for own, step in steps)
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_gradient_captured_in_a_trace_lies_as_it_does_outside() -> None:
     x = ng.arange(6.0).reshape(3, 2).t().requires_grad_()
     calls = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -748,3 +749,21 @@ def test_the_warning_of_create_graph_is_pytorchs(torch: ModuleType) -> None:
     finally:
         torch.set_warn_always(before)
     assert said[0] == said[1]
+
+
+def test_materialised_zeros_are_like_their_inputs(torch: Any) -> None:
+    random = Random(4)
+    for _ in range(12):
+        order, create = random.sample(range(3), 3), random.random() < 0.5
+        cut, expanded = random.choice([1, 2]), random.random() < 0.3
+        found = []
+        for lib in (torch, ng):
+            x = lib.ones((2, 3, 4)).permute(order)[::cut]
+            x = (x[:1].expand(5, -1, -1) if expanded else x).detach().requires_grad_()
+            y = lib.ones(2, requires_grad=True)
+            (zeros, _) = lib.autograd.grad(
+                (y * 2).sum(), [x, y], materialize_grads=True, create_graph=create
+            )
+            steps = [step for step, k in zip(zeros.stride(), zeros.shape, strict=True) if k > 1]
+            found.append((zeros.tolist(), steps, zeros.requires_grad, zeros.grad_fn))
+        assert found[0] == found[1], (order, cut, expanded)

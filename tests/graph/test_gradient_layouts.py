@@ -26,8 +26,8 @@ USES = [
     "m.where(k > 3, x, 0.0)",
     "x.permute(order).contiguous() * 2",
     "x.permute(order).clone().sin()",
-    "x.reshape(-1) * m.arange(24.0)",
-    "x.flatten(0, 1) @ m.ones(4, 2)",
+    "x.reshape(-1) * m.arange(24.0, dtype=dtype)",
+    "x.flatten(0, 1) @ m.ones(4, 2, dtype=dtype)",
     "x.select(order[0], 0).exp()",
     "x.sum(order[0]) * 2",
     "x.exp()",
@@ -38,6 +38,7 @@ SEEDS = 40
 class Program(NamedTuple):
     """How a leaf lies, by what it is used for, and where gradients are taken."""
 
+    dtype: str
     order: tuple[int, ...]
     in_between: bool
     uses: list[tuple[str, tuple[int, ...]]]
@@ -48,9 +49,12 @@ class Program(NamedTuple):
 def drawn(seed: int) -> Program:
     """Return a program."""
     random = Random(seed)
-    uses = [(random.choice(USES), random.choice(ORDERS)) for _ in range(random.choice([1, 2, 3]))]
     how = random.choice(["backward", "twice", "grad", "create_graph"])
-    return Program(random.choice(ORDERS), random.random() < 0.4, uses, random.random() < 0.5, how)
+    dtype = random.choice(["float32", "float64"])  # sums of halves lie row by row here
+    uses = [(random.choice(USES), random.choice(ORDERS)) for _ in range(random.choice([1, 2, 3]))]
+    return Program(
+        dtype, random.choice(ORDERS), random.random() < 0.4, uses, random.random() < 0.5, how
+    )
 
 
 def laid(m: Any, order: tuple[int, ...]) -> Any:
@@ -62,16 +66,18 @@ def laid(m: Any, order: tuple[int, ...]) -> Any:
 
 def strides(m: Any, program: Program) -> list[Any]:
     """Return the strides of all gradients that are to be seen."""
-    leaf = laid(m, program.order).detach().requires_grad_()
+    dtype = getattr(m, program.dtype)
+    leaf = laid(m, program.order).to(dtype).requires_grad_()
     found: list[Any] = []
     x = leaf
     if program.in_between:
         x = leaf * 1
         x.retain_grad()
         x.register_hook(lambda gradient: found.append(gradient.stride()))
-    loss = m.zeros(())
+    loss = m.zeros((), dtype=dtype)
     for use, order in program.uses:
-        used = eval(use, {"m": m, "x": x, "k": laid(m, order), "order": order})
+        names = {"m": m, "x": x, "k": laid(m, order).to(dtype), "order": order, "dtype": dtype}
+        used = eval(use, names)
         loss = loss + (used * used.detach() if program.weighed else used).sum()
     if program.how == "grad":
         return [*found, m.autograd.grad(loss, leaf)[0].stride()]

@@ -162,6 +162,7 @@ def test_refused_write_changes_nothing() -> None:
         assert x.tolist() == [1, 1]
 
 
+@pytest.mark.usefixtures("traced")
 def test_results_of_compiled_functions_are_inference_tensors() -> None:
     function = ng.jit(lambda x: x.sin() * 2)
     x = ng.ones(3)
@@ -206,6 +207,7 @@ TRANSFORMED: dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_compiled_functions_make_inference_tensors_where_others_do(name: str) -> None:
     function = TRANSFORMED[name]

@@ -72,17 +72,18 @@ def test_the_words_of_a_saved_tensor_that_was_written_to_are_pytorchs(
             assert found[0] == found[1], (lines, situation)
 
 
+@pytest.mark.parametrize("write", ["x.add_({})", "x[0] = {}", "m.full((2,), {}.0, out=x.detach())"])
 @pytest.mark.parametrize("saved_at", range(4))
 @pytest.mark.parametrize("watched", ["all", "writes", "pass", "saving", "writes, by hooks"])
-def test_the_hint_tells_the_write_that_came_next(saved_at: int, watched: str) -> None:
+def test_the_hint_tells_the_write_that_came_next(saved_at: int, watched: str, write: str) -> None:
     """That after the tensor was saved, however many came before, if anomaly mode was on then."""
-    writes = [f"x.add_({number})" for number in range(saved_at + 2)]
+    writes = [write.format(number) for number in range(saved_at + 2)]
     lines = ["x = w * 1", *writes[:saved_at], "y = x * x", *writes[saved_at:]]
-    names = {"w": ng.tensor([1.0, 2.0], requires_grad=True)}
+    names = {"m": ng, "w": ng.tensor([1.0, 2.0], requires_grad=True)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, line in enumerate(lines):
-            is_write = ".add_(" in line
+            is_write = line in writes
             wanted = {"all": True, "writes": is_write, "saving": line.startswith("y")}
             around: Any = ng.autograd.set_detect_anomaly(wanted.get(watched, False))
             if watched == "writes, by hooks" and is_write:  # which see writes, too

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph import nested_backward
+from numgrad.graph.backward import nested
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.modes.state import modes
 
@@ -157,10 +157,10 @@ def test_an_error_comes_up_from_any_depth_and_all_goes_on(place: str, depth: int
         raise KeyError("deep")
 
     depth = min(depth, 3) if place == "by_unpacking" else depth
-    before = dict(ng.graph.modes.modes.__dict__)
+    before = dict(modes.__dict__)
     with pytest.raises(KeyError, match="deep"):
         _descend(ng, PLACES[place], depth, fail)
-    after = ng.graph.modes.modes.__dict__
+    after = modes.__dict__
     assert {k: v for k, v in after.items() if v or k in before} == before
     x = ng.ones(2, requires_grad=True)
     (x * 3).sum().backward()
@@ -236,7 +236,7 @@ def test_inner_passes_do_what_they_do_in_pytorch(lib: Any, place: str) -> None:
 
 def test_an_interruption_goes_to_the_innermost_thread_that_works(monkeypatch: Any) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(nested_backward, "raise_in", lambda *given: sent.append(given))
+    monkeypatch.setattr(nested, "raise_in", lambda *given: sent.append(given))
     workers: list[Any] = []
 
     def inside(depth: int) -> int:

@@ -118,6 +118,25 @@ def test_gradients_of_other_shapes_are_broadcast_or_refused(lib: Any) -> None:
         (x * x).grad_fn(lib.ones(3))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3)])
+def test_rules_get_gradients_in_the_shape_of_the_output(shape: tuple[int, ...]) -> None:
+    """Where some of PyTorch's formulas broadcast them, and others fail."""
+    x = ng.ones(2, 3, requires_grad=True)
+    g = ng.arange(1.0, 1.0 + ng.ones(shape).numel()).reshape(shape)
+    whole = g.expand(2, 3)
+    for y, expected in (
+        (x * 1, whole),
+        (x.exp(), whole * x.exp()),
+        (x.t().t(), whole.t()),
+        (x.cumsum(0), whole.flip(0).cumsum(0).flip(0)),
+        (ng.cat([x, x[:0]]), whole),
+        (x + x, whole),
+    ):
+        found = y.grad_fn(g)
+        first = found[0] if isinstance(found, tuple) else found
+        assert first.tolist() == expected.tolist(), y
+
+
 def test_nodes_of_functions_cannot_be_called(lib: Any) -> None:
     class Double(lib.autograd.Function):  # type: ignore[misc]
         @staticmethod

@@ -8,7 +8,7 @@ from numgrad.jit.ir.graph import Graph
 from numgrad.jit.ir.validate import validate
 from numgrad.jit.passes.simplify import simplify
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.short_graphs import arguments_of
+from tests.jit.small_graphs import arguments_of
 
 __all__ = ["simplified_graph"]
 

@@ -24,7 +24,7 @@ class Uncompiled(Program):
     """A program that does what its graph means; its source is written, but not compiled."""
 
     # So that no sizes are compiled in, either.
-    is_short = is_native_loop = False
+    is_small = is_native_loop = False
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)

@@ -27,8 +27,7 @@ from tests.rows import rows_of
 # too. A line here that comes to agree in all the layouts of `LAYOUTS` fails.
 DIFFERENT = {
     "torch.conj(c)": "new memory, where PyTorch has a view with a bit that says conjugate",
-    "torch.einsum('ij->i', m)": "permuted and summed in another order, then viewed",
-    "torch.einsum('ij,jk->ki', m, s)": "as above: the product's operands have the other order",
+    "torch.einsum('ij,jk->ki', m, s)": "the product's operands have the other order, then viewed",
     "torch.stack([x, y], out=torch.empty(0))": "laid out as without `out`: channels last",
     "torch.stack([x, y], 3, out=torch.empty(0))": "as above",
     "torch.normal(x, 1.0, out=torch.empty(0))": "PyTorch gives `out` a shape that depends on x",
@@ -158,6 +157,34 @@ def test_every_line_is_a_call_somewhere(torch: ModuleType) -> None:
         if all(run(torch, line, plain, plain, (2, 3, 4))[1] for line in lines)
     }
     assert dead == {"float_power_"}  # which needs float64
+
+
+def test_strides_of_empty_tensors_are_those_of_rows(torch: ModuleType) -> None:
+    random = Random(3)
+    for _ in range(40):
+        shape = random.choices([0, 1, 2, 3], k=random.randint(1, 4))
+        shape[random.randrange(len(shape))] = 0
+        for line in ("torch.zeros(*s)", "z.clone()", "z.contiguous()", "torch.full(s, 2)"):
+            found = []
+            for library in (torch, ng):
+                names = {"torch": library, "s": shape, "z": library.zeros(*shape)}
+                found.append(eval(line, names).stride())
+            assert found[0] == found[1], (line, shape)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 2)])
+def test_one_stride_or_length_is_asked_for_by_a_dim(
+    torch: ModuleType, shape: tuple[int, ...]
+) -> None:
+    for name in ("size", "stride"):
+        for dim in (0, 1, -1, -2, 2, -3, True, 1.0, "a"):
+            found = []
+            for library in (torch, ng):
+                try:
+                    found.append(getattr(library.zeros(shape), name)(dim))
+                except (IndexError, TypeError) as error:
+                    found.append((type(error).__name__, str(error).partition("\n")[0]))
+            assert found[0] == found[1], (name, dim)
 
 
 # --- gradients -----------------------------------------------------------------------------------

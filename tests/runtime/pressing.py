@@ -17,9 +17,19 @@ import tempfile
 from pathlib import Path
 
 CHILD = """
-import os, random, signal, sys, threading, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have us ignore it
+import faulthandler, os, random, signal, sys, threading, time
 seed, pause, seconds = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+faulthandler.dump_traceback_later(seconds + 240, exit=True)  # where it hangs, if it does
+came, open_to_interrupts = 0, False
+
+def interrupt(number, frame):  # raises where it is caught, and nowhere else
+    global came, open_to_interrupts
+    came += 1
+    if open_to_interrupts:
+        open_to_interrupts = False
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, interrupt)
 import numpy as np
 import numgrad as ng
 
@@ -44,21 +54,21 @@ def press():
         if pressing:
             os.kill(os.getpid(), signal.SIGINT)
 
-presses = threading.Thread(target=press)
-came = 0
+presses = threading.Thread(target=press, daemon=True)
 deadline = time.monotonic() + seconds
-while True:
+if seconds:
+    presses.start()
+while time.monotonic() < deadline:
     try:
-        if presses.ident is None and seconds:
-            presses.start()
+        open_to_interrupts = True
         while time.monotonic() < deadline:
             work()
-        pressing = False
-        if presses.ident is not None:
-            presses.join()
-        break
+        open_to_interrupts = False
     except KeyboardInterrupt:
-        came += 1
+        pass
+pressing = False
+if seconds:
+    presses.join()
 print(came, *work())
 """
 

@@ -79,6 +79,23 @@ class KernelDispatcher(CPUDispatcher):
         else:
             self.overloads[tuple(compiled.signature.args)] = compiled
 
+    def _reduce_states(self) -> dict[str, Any]:
+        """Have the steps of the compiler pickled, too, which Numba leaves out."""
+        compiler: Any = vars(self)["_compiler"]
+        states: dict[str, Any] = super()._reduce_states()  # type: ignore[misc]
+        return {**states, "pipeline_class": compiler.pipeline_class}
+
+    @classmethod
+    def _rebuild(cls, pipeline_class: Any, **states: Any) -> Any:
+        made: Any = super()._rebuild(  # type: ignore[misc]
+            **{**states, "sigs": [], "can_compile": True}
+        )
+        made._compiler.pipeline_class = pipeline_class
+        for signature in states["sigs"]:
+            made.compile(signature)
+        made._can_compile = states["can_compile"]
+        return made
+
     def compile(self, sig: Any) -> Any:
         for position, given in enumerate(getattr(sig, "args", sig)):
             # In compiled code it gets as far as here: Numba has a type for it, but no numbers.

@@ -5,6 +5,9 @@ that counts of references meet and cancel, and then in earnest. The first is a t
 that LLVM takes for a kernel, and leaves nothing in the result that the last does not find. And
 every function gets a second entry, for C, which no kernel needs.
 
+Of functions of the loop IR the types are known and the instructions are written by
+`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference.
+
 Functions that only ever become a part of others need nothing of this, no entry for Python and no
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
@@ -25,10 +28,11 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from llvmlite import binding  # type: ignore[import-untyped]
-from numba import config
+from numba import config, types
 
 from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import advise
@@ -40,7 +44,9 @@ from numgrad.codegen.numba_private import (
     JITCodeLibrary,
     Lower,
     NativeLowering,
+    NoPythonBackend,
     NopythonTypeInference,
+    PassManager,
     make_function,
     register_pass,
 )
@@ -58,27 +64,6 @@ __all__ = [
 ]
 
 _options: Any = config
-
-# Steps of Numba's that find nothing in a function of one call.
-_NOTHING_TO_DO = frozenset(
-    {
-        "DeadBranchPrune",
-        "FindLiterallyCalls",
-        "GenericRewrites",
-        "InlineClosureLikes",
-        "InlineInlinables",
-        "InlineOverloads",
-        "LiteralPropagationSubPipelinePass",
-        "LiteralUnroll",
-        "MakeFunctionToJitFunction",
-        "NopythonRewrites",
-        "PreLowerStripPhis",
-        "ReconstructSSA",
-        "RewriteDynamicRaises",
-        "RewriteSemanticConstants",
-        "WithLifting",
-    }
-)
 
 #: Whether straight-line code becomes vector instructions.
 VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
@@ -189,20 +174,6 @@ class _LowerPart(NativeLowering):
 wrappers = Wrappers(_LeanLibrary)
 
 
-class _Handing(Lower):
-    """Writes down a function that hands its arguments on, and returns what comes back.
-
-    Whoever calls it has the arguments until it returns, so it counts no references to them. What
-    counts them is a part of the machine code, even where LLVM finds that they cancel.
-    """
-
-    def incref(self, typ: Any, val: Any) -> None:
-        pass
-
-    def decref(self, typ: Any, val: Any) -> None:
-        pass
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerKernel(NativeLowering):
     """Compiles the entry for Python once for arguments of the same types."""
@@ -218,26 +189,74 @@ class _LowerKernel(NativeLowering):
             del context.create_cpython_wrapper
 
 
+class _Translating(Lower):
+    """Writes a translation down, and what hands its address over for the entry for Python."""
+
+    def init(self) -> None:
+        """Look for nothing in Numba's IR: there is none."""
+
+    def lower(self) -> None:
+        self.emit_environment_object()
+        function = self.context.declare_function(self.module, self.fndesc)
+        self.func_ir.translation.write(self.context, function, self.func_ir.typed)
+        if not self.flags.no_cpython_wrapper:
+            self.genlower = self.call_helper = None
+            Lower.create_cpython_wrapper(self, self.flags.release_gil)
+        self.context.post_lowering(self.module, self.library)
+        self.library.add_ir_module(self.module)
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Do nothing: it is there."""
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerTranslated(_LowerKernel):
-    """Counts no references in a function that calls a translated one, and nothing else."""
+    """Goes from the loop IR to LLVM's, by types that are known without inference."""
 
     _name = "numgrad_lower_translated"
-    lowering_class = _Handing
+    lowering_class = _Translating
+    use: type[_UseLibrary] = _UseLeanLibrary
+
+    def run_pass(self, state: Any) -> bool:
+        function = state.func_id.func
+        translation = function.__globals__["translation"]
+        given = tuple([types.unliteral(kind) for kind in state.args])
+        typed = translation.called_with(state.typingctx, given)
+        names = state.func_id.arg_names
+        place = SimpleNamespace(filename=function.__code__.co_filename, line=1)
+        place.with_lineno = lambda line: place
+        # What is left of Numba's IR of a function: what its lowering looks at.
+        state.func_ir = SimpleNamespace(
+            func_id=state.func_id,
+            arg_names=names,
+            blocks={0: None},
+            generator_info=None,
+            loc=place,
+            translation=translation,
+            typed=typed,
+        )
+        state.typemap = {f"arg.{name}": kind for name, kind in zip(names, state.args, strict=True)}
+        state.calltypes, state.type_annotation = {}, ""
+        state.return_type = typed.result
+        self.use().run_pass(state)
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerTranslatedThoroughly(_LowerTranslated):
+    _name = "numgrad_lower_translated_thoroughly"
+    use = _UseThoroughLibrary
 
 
 class _LeanCompiler(CompilerBase):
     use: type[_UseLibrary] = _UseLeanLibrary
     lower: type[FunctionPass] = _LowerKernel
-    needless: frozenset[str] = frozenset()
 
     def define_pipelines(self) -> list[Any]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         steps.add_pass_after(self.use, NopythonTypeInference)
         steps.passes = [
-            (self.lower if step is NativeLowering else step, says)
-            for step, says in steps.passes
-            if step.__name__ not in self.needless
+            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
         ]
         steps.finalize()
         return [steps]
@@ -251,13 +270,19 @@ class _ThoroughCompiler(_LeanCompiler):
     use = _UseThoroughLibrary
 
 
-class _TranslatedCompiler(_LeanCompiler):
+class _TranslatedCompiler(CompilerBase):
     lower = _LowerTranslated
-    needless = _NOTHING_TO_DO
+
+    def define_pipelines(self) -> list[Any]:
+        steps = PassManager("translated")
+        steps.add_pass(self.lower, "loop IR to LLVM")
+        steps.add_pass(NoPythonBackend, "what was compiled")
+        steps.finalize()
+        return [steps]
 
 
 class _ThoroughTranslatedCompiler(_TranslatedCompiler):
-    use = _UseThoroughLibrary
+    lower = _LowerTranslatedThoroughly
 
 
 class _PartCompiler(_LeanCompiler):
@@ -272,7 +297,7 @@ AS_WRITTEN = "as written"
 #: The same with the optimisation of functions by themselves. Straight-line code with short arrays
 #: on the stack takes half as long after it: LLVM knows what is in them before it decides on loops.
 THOROUGH = "thorough"
-#: LEAN and THOROUGH for functions that are one call of a translated one.
+#: LEAN and THOROUGH for functions of the loop IR, of which Numba sees neither bytecode nor types.
 TRANSLATED, THOROUGH_TRANSLATED = "translated", "thorough, translated"
 #: For functions that are built into others and that Python does not call.
 PART = "part"

@@ -1,8 +1,9 @@
 """Kernels made of the loop IR itself, without Numba's way through Python's bytecode.
 
-To Numba such a kernel is a function that calls one other, `translated`, which it knows the types
-and the instructions of from `numgrad.codegen.llvm.function_ir`. All the rest, from dispatchers to
-the cache on disk, is as for any kernel. The printed source means the same: where a Numba has not
+To Numba such a kernel is a function whose body is not looked at: a pipeline of
+`numgrad.codegen.compile.pipelines` takes the types and the instructions from here, where
+`numgrad.codegen.llvm.function_ir` writes them down. All the rest, from dispatchers to the cache on
+disk, is as for any kernel. The printed source means the same: where a Numba has not
 what kernels are made with (`HAS_PIPELINES`), it is compiled instead.
 """
 
@@ -17,20 +18,17 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import lower_builtin, models, register_model, typeof_impl
 
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import Signatures, Typed
 from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
-from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
 
 __all__ = ["Translation", "translated", "translation_of"]
 
 # By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
-
 
 # Whose functions go by where the elements of arrays are, and by sizes that they are told.
 _WITHOUT_SIZES = "numgrad.codegen.", "numgrad.math.", "numpy"
@@ -111,18 +109,17 @@ class Translation:
         assert found is not None
         return found
 
-    def write(self, context: Any, builder: Any, typed: Typed, values: Sequence[Any]) -> Any:
-        """Write down the functions, and a call of the last one; return what it gives."""
-        module, convention = builder.module, context.call_conv
-        written: dict[int, Any] = {}
+    def write(self, context: Any, main: Any, typed: Typed) -> None:
+        """Write down the functions, the last one into a function of LLVM's that is there."""
+        written = {id(typed): main}
 
         def function_of(typed: Typed) -> Any:
             function = written.get(id(typed))
             if function is None:
-                given = passed(typed)
+                given, convention = passed(typed), context.call_conv
                 kind = convention.get_function_type(typed.result, given)
-                name = module.get_unique_name(f"numgrad.{typed.function.name}")
-                function = written[id(typed)] = ir.Function(module, kind, name)
+                name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
+                function = written[id(typed)] = ir.Function(main.module, kind, name)
                 function.linkage = "internal"
                 # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
                 parameters = [
@@ -133,13 +130,7 @@ class Translation:
                 FunctionWriter(context, typed, function, function_of)
             return function
 
-        main = function_of(typed)
-        status, result = convention.call_function(
-            builder, main, typed.result, typed.arguments, values
-        )
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return result
+        FunctionWriter(context, typed, main, function_of)
 
 
 def translation_of(
@@ -183,38 +174,5 @@ def _versioned(function: Function) -> Function:
 
 
 def translated(translation: Translation, *arguments: Any) -> Any:
-    """Call the last function of a translation, in compiled code."""
+    """Stand in a kernel's body for the last function of a translation, which it is compiled as."""
     raise TypeError("a translated function is a part of kernels: only these can call it")
-
-
-class _TranslationType(types.Dummy):
-    """Numba's type of a translation, which is known by its key: types are never forgotten."""
-
-
-register_model(_TranslationType)(models.OpaqueModel)
-
-
-@typeof_impl.register(Translation)
-def _typeof_translation(translation: Translation, _: Any) -> Any:
-    return _TranslationType(translation.__name__)
-
-
-class _Template(AbstractTemplate):
-    key = translated
-
-    def generic(self, args: Any, kws: Any) -> Any:
-        if not (args and isinstance(args[0], _TranslationType)):
-            return None
-        given = tuple([types.unliteral(kind) for kind in args[1:]])
-        typed = _known[args[0].name].called_with(self.context, given)
-        return signature(typed.result, args[0], *given)
-
-
-def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    translation = _known[sig.args[0].name]
-    typed = translation.called_with(context.typing_context, tuple(sig.args[1:]))
-    return translation.write(context, builder, typed, args[1:])
-
-
-infer_global(translated, types.Function(_Template))
-lower_builtin(translated, types.VarArg(types.Any))(_lower)

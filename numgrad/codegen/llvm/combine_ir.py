@@ -21,10 +21,22 @@ class Combine(NamedTuple):
         ``emit(builder, dtype, x, y)`` returns it for two numbers or two vectors of a Numba type.
     identity : callable
         ``identity(dtype)`` is the number that it leaves alone, for a NumPy dtype.
+    operation : str
+        The scalar operation that it is (`numgrad.codegen.scalar_ops`).
+    of_bools : str
+        The kind that it is of truth values.
+    of_nothing : int, optional
+        What it gives where there is nothing to combine.
+    idempotent : bool
+        Whether it gives x for any number of elements x, but none.
     """
 
     emit: Callable[[Any, Any, Any, Any], Any]
     identity: Callable[[np.dtype[Any]], complex]
+    operation: str
+    of_bools: str
+    of_nothing: int | None = None
+    idempotent: bool = False
 
 
 def is_float(dtype: Any) -> bool:
@@ -83,14 +95,14 @@ def highest(dtype: np.dtype[Any]) -> float:
     return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
-ADD = Combine(emit_sum, lambda _: 0)
-GREATEST = Combine(emit_greatest, lowest)
+ADD = Combine(emit_sum, lambda _: 0, "add", "any", 0)
+GREATEST = Combine(emit_greatest, lowest, "maximum", "any", idempotent=True)
 #: The kinds of reductions.
 COMBINES = {
     "sum": ADD,
-    "prod": Combine(emit_product, lambda _: 1),
+    "prod": Combine(emit_product, lambda _: 1, "mul", "all", 1),
     "max": GREATEST,
-    "min": Combine(emit_least, highest),
-    "all": Combine(emit_both, lambda _: 1),
-    "any": Combine(emit_either, lambda _: 0),
+    "min": Combine(emit_least, highest, "minimum", "all", idempotent=True),
+    "all": Combine(emit_both, lambda _: 1, "logical_and", "all", True, idempotent=True),
+    "any": Combine(emit_either, lambda _: 0, "logical_or", "any", False, idempotent=True),
 }

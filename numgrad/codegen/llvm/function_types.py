@@ -34,6 +34,7 @@ from numgrad.codegen.loops import (
     Unpack,
     While,
 )
+from numgrad.codegen.numba_private import CPUDispatcher
 
 __all__ = ["OPERATORS", "PREFIXES", "Module", "Signatures", "Typed", "nested"]
 
@@ -243,10 +244,14 @@ class Typed:
         )
 
     def called(self, node: Call) -> tuple[Any, Any]:
-        """Return the type and signature of what is called that is from elsewhere."""
+        """Return the type and signature of what is called that is from elsewhere.
+
+        Kernels are compiled once for integers, whichever are written out.
+        """
         function = node.function
         found = self.module.known(function) if isinstance(function, Name) else self.of(function)
-        return self.signatures.of(found, tuple([self.of(each) for each in node.arguments]))
+        kind = self.plain if isinstance(found, CPUDispatcher) else self.of
+        return self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
 
     def quick(self, node: Call) -> Quick | None:
         """Return how a call of a function is compiled that would take Numba long."""

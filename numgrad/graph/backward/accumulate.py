@@ -41,6 +41,8 @@ __all__ = [
     "sum_of",
 ]
 
+_add_silently = silent(np.add)
+
 OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
@@ -193,7 +195,7 @@ def sum_of(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> np.ndarra
     if left.ndim < 2 or left.flags.c_contiguous:
         return add_arrays(left, right)
     total = empty_for(left.shape, left.dtype, [left, right])
-    silent(np.add)(left, right, out=total)
+    _add_silently(left, right, out=total)
     return total
 
 

@@ -6,14 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.backward.cotangents import GradientEdge, as_tuple, check_batches, roots_of
 from numgrad.graph.backward.engine import run
 from numgrad.graph.frames import user_frame
 from numgrad.graph.modes.state import interceptors, is_transformed
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
 from numgrad.graph.upward import upward
 
 __all__ = ["backward", "grad"]
@@ -216,7 +214,7 @@ def grad(
                 "materialize_grads cannot be used when the given input is a GradientEdge"
             )
         if materialize_grads:
-            results[position] = fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
+            results[position] = upward.zeros_like(tensor, requires_grad=create_graph)
     return tuple(results)  # type: ignore[arg-type]
 
 

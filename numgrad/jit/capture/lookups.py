@@ -6,6 +6,7 @@ import abc
 import contextlib
 import functools
 import gc
+import os
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType
@@ -134,7 +135,14 @@ class Lookups:
             return found
         refuse_source(getattr(found, "__self__", None), label)
         self.watch_registered(found, label)
+        self.watch_environment(found, label)
         return found if is_a(found, ModuleType) else STOP
+
+    def watch_environment(self, value: Any, label: str) -> None:
+        """Watch the environment, which programs set while they run, in all that reads it."""
+        if value is os.environ or value is os.getenv:
+            # The dict that it reads, of which Python's types say nothing.
+            self.visit(os.environ._data, label)  # type: ignore[attr-defined]
 
     def _of_object(self, value: Any, name: str, label: str) -> Any:
         kind = type(value)

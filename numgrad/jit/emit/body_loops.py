@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
 
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ONE,
     ZERO,
@@ -31,7 +32,6 @@ from numgrad.codegen.loops import (
     plus,
     type_code,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.program_source import Emitted
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
@@ -52,7 +52,7 @@ class Body(Protocol):
 
     emitted: Emitted
     graph: Graph
-    is_short: bool
+    is_small: bool
 
     def given(self, inputs: Sequence[Value], *, known: bool = False) -> list[Statement]:
         """Take arguments."""
@@ -146,7 +146,7 @@ def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Stateme
         goes_on: Expression = Load(Name(body.emitted.buffers[body.graph.inputs[0]]), ZERO)
         if loop.length is not None:
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
-        between = TURNS_BETWEEN_SIGNALS if body.is_short else LONG_TURNS_BETWEEN_SIGNALS
+        between = TURNS_BETWEEN_SIGNALS if body.is_small else LONG_TURNS_BETWEEN_SIGNALS
         asks = combine("==", combine("%", "k", between), between - 1)
         interrupt = If(call(_INTERRUPTED), [Break()])
         following = Assign("k", combine("+", "k", 1))

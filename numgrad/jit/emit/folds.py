@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.fold_passes import combined, folding, identity
+from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -23,7 +25,6 @@ from numgrad.codegen.loops import (
     plus,
     times,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import size_code
@@ -40,7 +41,7 @@ def kind_of(output: LoopOutput) -> str:
     """Return the reduction; extremes of truth values are a matter of any and all."""
     kind: str = output.value.attributes["kind"]
     if output.value.dtype.kind == "b":
-        kind = {"max": "any", "min": "all", "sum": "any", "prod": "all"}.get(kind, kind)
+        kind = COMBINES[kind].of_bools
     return kind
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
 from numgrad.codegen.angle_passes import angles_in, near_angles, phases
 from numgrad.codegen.fold_passes import without_folds
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import without_stores
 from numgrad.codegen.loops import (
     ZERO,
@@ -30,7 +31,6 @@ from numgrad.codegen.loops import (
     combine,
     type_code,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts
@@ -123,7 +123,9 @@ class LoopNest:
         self._write_checks()
         for here in self.passes.passes.values():
             if self.loops.inner:
-                here.loops = phases(self._loop(here), self._room_of_angles, self._is_real)
+                here.loops = phases(
+                    self._loop(here), self._room_of_angles, self._is_real, self.code.types.get
+                )
 
     # --- outputs ---
 
@@ -203,7 +205,8 @@ class LoopNest:
         return nest
 
     def _is_real(self, variable: str) -> bool:
-        return self.code.types[variable].kind == "f"
+        dtype = self.code.types.get(variable)  # positions have none
+        return dtype is not None and dtype.kind == "f"
 
     def _room_of_angles(self, variable: str) -> str:
         room = self.code.fresh("w")

@@ -24,9 +24,9 @@ __all__ = [
     "is_matrix_product",
     "is_native",
     "is_native_loop",
-    "is_short",
-    "is_short_product",
-    "is_short_step",
+    "is_small",
+    "is_small_product",
+    "is_small_step",
     "is_written_down",
 ]
 
@@ -37,10 +37,10 @@ IN_REGISTERS = 64  # elements of an argument or result that is copied
 INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
 
 
-SHORT_SUM = 7  # terms up to which sums in it are added one after the other
+SEQUENTIAL_TERMS = 7  # terms up to which sums in it are added one after the other
 
 
-def is_short(emitted: Emitted) -> bool:
+def is_small(emitted: Emitted) -> bool:
     """Whether a call takes less than what LLVM would need to know to take it apart.
 
     Then the nests stand in the function itself, where it can.
@@ -58,19 +58,19 @@ def is_matrix_product(value: Value) -> bool:
     return is_batch and value.operands[0].dtype.kind in "fc"
 
 
-def is_short_product(value: Value) -> bool:
+def is_small_product(value: Value) -> bool:
     """Whether a matrix product takes less than a call.
 
     Of short sums there is one order, so those of `product` have the same bits.
     """
-    is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SHORT_SUM
+    is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SEQUENTIAL_TERMS
     return is_product and 0 < _terms(value) <= INLINED_PRODUCT_TERMS
 
 
-def is_short_step(value: Value) -> bool:
+def is_small_step(value: Value) -> bool:
     """Whether a step is written out among the nests."""
     found = native_call(value)
-    return is_short_product(value) or (found is not None and prod(found.batch) == 1)
+    return is_small_product(value) or (found is not None and prod(found.batch) == 1)
 
 
 def is_native_loop(emitted: Emitted) -> bool:
@@ -94,11 +94,11 @@ def calls_natively(emitted: Emitted) -> bool:
 
 
 def _is_native_program(emitted: Emitted) -> bool:
-    """Whether all that a program does is short, but for loops, and needs no interpreter."""
+    """Whether all that a program does is small, but for loops, and needs no interpreter."""
     graph = emitted.plan.graph
     steps = [each.value for each in emitted.plan.steps if not isinstance(each, Nest)]
     return (
-        all(is_short_step(each) or _is_short_call(each) for each in steps)
+        all(is_small_step(each) or _is_small_call(each) for each in steps)
         and all(
             is_written_down(value) and value not in graph.outputs
             if value.operation == "array"
@@ -114,7 +114,7 @@ def is_written_down(value: Value) -> bool:
     return bool(value.attributes["made"]) and 0 < prod(value.shape) <= IN_REGISTERS
 
 
-def _is_short_call(value: Value) -> bool:
+def _is_small_call(value: Value) -> bool:
     """Whether a step is a loop, or draws few numbers, or has few matrices to do with."""
     primitive = value.attributes.get("primitive")
     if isinstance(primitive, Drawing):

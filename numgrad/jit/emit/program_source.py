@@ -137,7 +137,7 @@ class Emitted:
             lines += [Blank(), *band_statements([self.nests[k] for k in band])]
         return lines
 
-    def short_body(self, step: Callable[[Value], list[Statement]]) -> list[Statement]:
+    def unrolled_body(self, step: Callable[[Value], list[Statement]]) -> list[Statement]:
         """Return the same for few elements, sizes and constants written out.
 
         What `step` returns does an opaque step.

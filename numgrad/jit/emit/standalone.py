@@ -15,6 +15,7 @@ from numgrad.base.tuning import (
     STACK_BYTES,
 )
 from numgrad.codegen.compile.compile import compile_functions
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import in_order, names_in, statement_count
 from numgrad.codegen.loops import (
     ZERO,
@@ -40,7 +41,6 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.native_calls import native_call, native_statements
@@ -49,8 +49,8 @@ from numgrad.jit.emit.native_steps import (
     IN_REGISTERS,
     is_matrix_product,
     is_native,
-    is_short,
-    is_short_step,
+    is_small,
+    is_small_step,
     is_written_down,
 )
 from numgrad.jit.emit.products import product
@@ -105,7 +105,7 @@ def standalone_dispatcher(
     main = _Standalone(emitted, graph, build, helpers).call(into, dict(sources))
     functions = [*helpers, main]
     size = statement_count(functions)
-    is_inlined = not into and is_short(emitted) and size <= INLINED_STATEMENTS
+    is_inlined = not into and is_small(emitted) and size <= INLINED_STATEMENTS
     return compile_functions(functions, for_loops=is_inlined)
 
 
@@ -164,8 +164,8 @@ class _Standalone:
     ) -> None:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
-        self.is_short = emitted.has_few(emitted.nests) and all(
-            isinstance(step, Nest) or is_short_step(step.value) for step in self.plan.steps
+        self.is_small = emitted.has_few(emitted.nests) and all(
+            isinstance(step, Nest) or is_small_step(step.value) for step in self.plan.steps
         )
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
@@ -258,13 +258,13 @@ class _Standalone:
         """Make what else the steps need, which are written before, and fetch what was captured."""
         emitted = self.emitted
         lines = list(self.memory)
-        parts = [] if self.is_short else [each for each in emitted.arrays if each.role == "room"]
+        parts = [each for each in emitted.arrays if each.role == "room"]
         if emitted.room_bytes > STACK_BYTES:
             lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
         elif emitted.room_bytes or parts:  # which may be of no elements
             words = max(-(-emitted.room_bytes // 8), 1)
             lines.append(on_stack("room", np.dtype(np.int64), words))
-        for array in parts:
+        for array in [] if self.is_small else parts:
             at, count = self.values[f"at_{array.name}"], prod(array.shape)
             part = call(PART, "room", at, count, type_code(array.dtype))
             lines.append(Assign(array.name, part))
@@ -287,7 +287,7 @@ class _Standalone:
 
         LLVM vectorises short loops only if it need not ask whether arrays share memory.
         """
-        return self.is_short and 0 < prod(array.shape) <= IN_REGISTERS
+        return self.is_small and 0 < prod(array.shape) <= IN_REGISTERS
 
     def array_name(self, value: Value) -> str:
         """Return the name of an argument or a result as an array of its own."""
@@ -299,8 +299,8 @@ class _Standalone:
 
     def steps(self) -> list[Statement]:
         steps = self.plan.steps
-        if self.is_short:
-            return self.emitted.short_body(self._short_step)
+        if self.is_small:
+            return self.emitted.unrolled_body(self._small_step)
         lines: list[Statement] = []
         start: int | None = None
         for position, step in enumerate([*steps, None]):
@@ -355,11 +355,11 @@ class _Standalone:
             for k in range(count)
         ]
 
-    def _short_step(self, value: Value) -> list[Statement]:
+    def _small_step(self, value: Value) -> list[Statement]:
         """Return what does a step of few statements."""
         found = native_call(value)
         if found is None:
-            return self._short_product(value)
+            return self._small_product(value)
         return self._native_call(value, found, f"m{next(self.numbers)}_")
 
     def _matrices(self, value: Value, found: UnrolledCall) -> list[Statement]:
@@ -418,7 +418,7 @@ class _Standalone:
         strides = tuple([stride.evaluate(self.values) for stride in strided.strides])
         return buffers[strided.base], strided.start.evaluate(self.values), strides
 
-    def _short_product(self, value: Value) -> list[Statement]:
+    def _small_product(self, value: Value) -> list[Statement]:
         """Return what computes a matrix product of few terms, in the order of `product`."""
         (a, at_a, (a0, a1)), (b, at_b, (b0, b1)) = map(self._lies, value.operands)
         rows, columns = value.shape

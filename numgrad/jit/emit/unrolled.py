@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from numgrad.base.tuning import UNROLLED_LANES
 from numgrad.codegen.fold_passes import without_folds
+from numgrad.codegen.loop_distribution import distributed, on_stack, unseen
 from numgrad.codegen.loop_passes import names_in, without_stores
 from numgrad.codegen.loops import (
     ZERO,
@@ -20,7 +21,6 @@ from numgrad.codegen.loops import (
     Number,
     Statement,
 )
-from numgrad.codegen.short_loops import distributed, on_stack, unseen
 from numgrad.jit.emit.loop_nest import LoopNest, band_statements
 from numgrad.jit.ir.symbolic_sizes import product
 
@@ -38,15 +38,15 @@ def nest_statements(nest: LoopNest, sizes: Sizes) -> list[Statement]:
     They are computed as if no angle was far; if one was, all is done again. That takes no calls,
     and lets LLVM see the nest as a whole: what a small one needs.
     """
-    short, write = nest, _several_items
+    few, write = nest, _several_items
     if _is_simple(nest, sizes):
-        short = LoopNest(*nest.given, length=nest.facts.length(sizes))
-        short.unread, write = nest.unread, _single_item
-    lines, near = write(short, sizes), short.near(MANY_ANGLES)
+        few = LoopNest(*nest.given, length=nest.facts.length(sizes))
+        few.unread, write = nest.unread, _single_item
+    lines, near = write(few, sizes), few.near(MANY_ANGLES)
     if near is not None:
         lines = [Assign("far", Number(False)), *write(near, sizes), If(Name("far"), lines)]
     rooms = [
-        on_stack(name, dtype, size.evaluate(sizes)) for name, dtype, size in short.parts.partials
+        on_stack(name, dtype, size.evaluate(sizes)) for name, dtype, size in few.parts.partials
     ]
     known = [Assign(name, Number(sizes[name])) for name in sorted(names_in(lines)) if name in sizes]
     return [*known, *rooms, *lines]

@@ -174,7 +174,7 @@ class Jitted:
         """Forget all traces."""
         self._compiled.clear()
         self.of_batches.clear()
-        self._forget_short()
+        self._forget_front_call()
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the arguments, the static ones marked."""
@@ -201,7 +201,7 @@ class Jitted:
                 self._compiled.move_to_end(key)
                 return compiled, leaves
             reason = compiled.watch.changed()
-            self._forget_short()
+            self._forget_front_call()
         self._misses += 1
         if self._frozen is not None and (changed := self._frozen.changed()) is not None:
             raise RuntimeError(
@@ -228,7 +228,7 @@ class Jitted:
                 self._warn_of_own_changes(watch, reason)
         if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
-            self._forget_short()
+            self._forget_front_call()
         return compiled, leaves
 
     def _key(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
@@ -250,7 +250,7 @@ class Jitted:
                 stacklevel=4,
             )
 
-    def _forget_short(self) -> None:
+    def _forget_front_call(self) -> None:
         """Have all calls find their traces the long way."""
         self.__class__ = Jitted
 

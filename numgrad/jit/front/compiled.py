@@ -123,7 +123,7 @@ class Compiled:
         Loops are compiled for their sizes in any case, and so from the first call on.
         """
         graph = self.program.graph
-        is_small = self.program.is_short or self.program.calls_natively
+        is_small = self.program.is_small or self.program.calls_natively
         is_small = is_small and len(graph.values()) <= UNSPECIALISED_OPERATIONS
         is_small = is_small or self.program.is_native_loop
         is_new = all(output.operation not in ("input", "array") for output in graph.outputs)

@@ -253,6 +253,7 @@ class Watch(Lookups):
         if function is not None:
             self.watch_results(value, label)
             self.visit(function, label)
+        self.watch_environment(value, label)
         if is_a(value, FunctionType):
             self.visit_function(value, label)
         elif is_a(value, MethodType):
@@ -334,6 +335,9 @@ class Watch(Lookups):
             if module is not None and not self.libraries.has_module(module):
                 steps = [Chain(() if each is None else (("attribute", each),)) for each in found]
                 self._follow(module, steps, name)
+            elif module is not None:
+                for word in {"environ", "getenv"} & (reads.words | found):
+                    self.watch_environment(vars(module).get(word), f"{name}.{word}")
         for parameter, thing in zip(code.co_varnames[: code.co_argcount], bound, strict=False):
             chains = reads.variables.get(parameter, ())
             self._follow(thing, chains, parameter)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.ops.core.promotion import broadcast_shapes
 
 __all__ = ["InvalidGraph", "validate"]
 
-_KINDS = ("sum", "prod", "max", "min", "any", "all")
 
 # operation -> (how many operands, None for any number; the attributes it has)
 _FORMS: dict[str, tuple[int | None, frozenset[str]]] = {
@@ -194,7 +194,7 @@ def _reshape(value: Value) -> Iterator[str]:
 
 def _reduce(value: Value) -> Iterator[str]:
     (operand,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
-    if kind not in _KINDS:
+    if kind not in COMBINES:
         yield f"there is no reduction {kind!r}"
     rank = len(operand.shape)
     if not isinstance(dims, tuple) or list(dims) != sorted(set(dims)):

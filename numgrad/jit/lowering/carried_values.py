@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.cost import flops_of
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import fresh_input, rebuilt, replaced
@@ -20,7 +21,6 @@ from numgrad.jit.lowering.loops import Loop, change_bodies
 __all__ = ["with_carried_values"]
 
 WORTH = 10  # floating point operations for each element, from which on it is worth handing on
-_MIRRORED = ("add", "mul")  # which give the same bits for operands the other way round
 _FREE = ("view", "reshape")
 
 
@@ -104,18 +104,19 @@ def _after_a_turn(loop: Loop, values: Iterable[Value]) -> dict[Value, Value]:
             continue
         operands = tuple([after.get(operand, operand) for operand in value.operands])
         next_one = known.get(_key(value, operands))
-        if next_one is None and value.operation in _MIRRORED:
-            next_one = known.get(_key(value, operands[::-1]))
+        if next_one is None and value.is_elementwise:
+            mirrored = SCALAR_OPS[value.operation].mirrored
+            next_one = known.get(_key(value, operands[::-1], mirrored)) if mirrored else None
         if next_one is not None and next_one is not value:
             after[value] = found[value] = next_one
     return found
 
 
-def _key(value: Value, operands: tuple[Value, ...]) -> Any:
-    attributes = value.attributes
+def _key(value: Value, operands: tuple[Value, ...], operation: str | None = None) -> Any:
+    attributes = tuple(sorted(value.attributes.items()))
     if value.operation in ("constant", "array", "input", "call"):
         return id(value)
-    return value.operation, value.shape, value.dtype, operands, tuple(sorted(attributes.items()))
+    return operation or value.operation, value.shape, value.dtype, operands, attributes
 
 
 def _worth_handing_on(

@@ -31,6 +31,7 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import Order, flipped
 from numgrad.jit.lowering.storage import update_at
 from numgrad.kernels.move.strides import extent, may_overlap
+from numgrad.kernels.reduce.moments import exponential_rows
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
 __all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
@@ -41,7 +42,6 @@ LOWERINGS: dict[str, Lowering] = {}
 # Reductions that go by memory. Their lowerings are told the order of the operand in it;
 # those that have none get it as it lies there.
 IN_MEMORY_ORDER = {
-    "logsumexp",
     "nansum",
     "prod",
     "prod_over_dim",
@@ -317,6 +317,39 @@ def _log_softmax(value: Value, dim: int, dtype: Any) -> Value:
     shifted = apply("sub", value, highest)
     total = reduce("sum", apply("exp", shifted), (dim,))
     return apply("sub", shifted, restore_dims(apply("log", total), value.shape, (dim,)))
+
+
+@reduction("logsumexp")
+def _logsumexp(
+    value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None
+) -> Value:
+    if value.dtype.kind != "f" or not _is_one_part(value.shape, dims, order):
+        raise NotImplementedError
+    top = _reduced("max", value, dims, order)
+    top = apply("where", apply("isinf", top), constant(0, value.dtype), top)
+    exponentials = apply("exp", apply("sub", value, restore_dims(top, value.shape, dims)))
+    total = apply("log", _reduced("sum", exponentials, dims, order))
+    return _kept(apply("add", total, top), value, dims, keepdim)
+
+
+def _is_one_part(shape: Dims, dims: Dims, order: Order | None) -> bool:
+    """Whether sums of exponentials are not joined of parts, each relative to its own maximum."""
+    present = [dim for dim in (order.dims if order else range(len(shape))) if shape[dim] != 1]
+    places = [place for place, dim in enumerate(present) if dim in dims]
+    n = math.prod([shape[dim] for dim in dims])
+    if not n or not places or len(places) <= places[-1] - places[0]:
+        return False
+    inner = math.prod([shape[dim] for dim in present[places[-1] + 1 :]])
+    return n <= exponential_rows(inner)
+
+
+@lowering("logsumexp_backward")
+def _logsumexp_backward(
+    cotangent: Value, value: Value, output: Value, dims: Dims, keepdim: bool
+) -> Value:
+    if not keepdim:
+        cotangent, output = (restore_dims(x, value.shape, dims) for x in (cotangent, output))
+    return apply("mul", cotangent, apply("exp", apply("sub", value, output)))
 
 
 def _exponentials(value: Value, dim: int) -> tuple[Value, Value]:

@@ -87,7 +87,6 @@ def _is_power_of_two(number: float) -> bool:
     return abs(math.frexp(number)[0]) == 0.5
 
 
-_FROM_EITHER = frozenset(("where", "maximum", "minimum", "update"))
 _DEPTH = 4  # how far to look; what is farther down is not known
 
 
@@ -96,7 +95,8 @@ def _has_no_negative_zero(value: Value, depth: int = _DEPTH) -> bool:
     operation, operands = value.operation, value.operands
     if operation == "constant":
         return not _zero(value, -1)
-    if value.is_elementwise and SCALAR_OPS[operation].never_negative:
+    op = SCALAR_OPS.get(operation)
+    if op is not None and op.never_negative:
         return True
     if operation == "reduce" and _adds(value):
         return True
@@ -112,7 +112,7 @@ def _has_no_negative_zero(value: Value, depth: int = _DEPTH) -> bool:
         return check(operands[0])
     if operation == "mul":
         return operands[0] is operands[1]
-    if operation in _FROM_EITHER:
+    if operation == "update" or (op is not None and op.chooses):
         return all(map(check, operands[-2:]))
     if operation == "join":
         return all(map(check, operands))
@@ -309,9 +309,8 @@ def _extremum(builder: Builder, value: Value) -> Value | None:
 
 def _rounding(builder: Builder, value: Value) -> Value | None:
     (x,) = value.operands
-    if x.operation in ("floor", "ceil", "round", "trunc") or x.dtype.kind in "biu":
-        return x
-    return None
+    op = SCALAR_OPS.get(x.operation)
+    return x if x.dtype.kind in "biu" or (op is not None and op.rounds) else None
 
 
 def _floor_divide(builder: Builder, value: Value) -> Value | None:
@@ -338,20 +337,14 @@ def _compare(builder: Builder, value: Value) -> Value | None:
     return None
 
 
-_OPPOSITE = {"eq": "ne", "ne": "eq"}
-_OPPOSITE_OF_INTEGERS = _OPPOSITE | {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-
-
 def _logical_not(builder: Builder, value: Value) -> Value | None:
     (x,) = value.operands
     if x.operation == "logical_not" and x.operands[0].dtype.kind == "b":
         return x.operands[0]
-    # Where a number is nan, neither a < b nor a >= b.
-    if x.operation in _OPPOSITE_OF_INTEGERS:
-        table = _OPPOSITE_OF_INTEGERS if x.operands[0].dtype.kind in "biu" else _OPPOSITE
-        if x.operation in table:
-            return builder.elementwise(table[x.operation], *x.operands)
-    return None
+    op = SCALAR_OPS.get(x.operation)
+    if op is None or op.opposite is None or x.operands[0].dtype.kind not in op.opposite_kinds:
+        return None
+    return builder.elementwise(op.opposite, *x.operands)
 
 
 def _bits(builder: Builder, value: Value) -> Value | None:
@@ -480,9 +473,9 @@ _RULES: dict[str, Callable[[Builder, Value], Value | None]] = {
     "imag": _part,
     "conj": _conj,
     "complex_of": _complex_of,
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _compare),
+    **{name: _compare for name, op in SCALAR_OPS.items() if op.opposite is not None},
     **dict.fromkeys(("maximum", "minimum"), _extremum),
-    **dict.fromkeys(("floor", "ceil", "round", "trunc"), _rounding),
+    **{name: _rounding for name, op in SCALAR_OPS.items() if op.rounds},
     **dict.fromkeys((f"bitwise_{name}" for name in ("and", "or", "xor")), _bits),
     **dict.fromkeys((f"logical_{name}" for name in ("and", "or", "xor")), _bits),
 }

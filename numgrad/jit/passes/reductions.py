@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import SUMMED_PARTS
+from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.jit.ir.constructors import join
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import number_of, wrap
@@ -27,9 +28,6 @@ from numgrad.jit.passes.views import flat, is_contiguous, same_window, strides_o
 __all__ = ["simplify_join", "simplify_reduce", "simplify_update"]
 
 _EXACT = "biu"  # kinds of dtypes that are computed with without rounding
-# Reductions that give x for any number of elements x (at least one).
-_IDEMPOTENT = ("max", "min", "any", "all")
-_OF_NOTHING: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
 def simplify_reduce(builder: Builder, value: Value) -> Value | None:
@@ -37,8 +35,9 @@ def simplify_reduce(builder: Builder, value: Value) -> Value | None:
     (operand,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
     shape = operand.shape
     if 0 in shape:
-        if kind in _OF_NOTHING and any(shape[dim] == 0 for dim in dims):
-            return builder.fill(_OF_NOTHING[kind], value.dtype, value.shape)
+        nothing = COMBINES[kind].of_nothing
+        if nothing is not None and any(shape[dim] == 0 for dim in dims):
+            return builder.fill(nothing, value.dtype, value.shape)
         return None
     kept = [dim for dim in range(len(shape)) if dim not in dims]
     if all(shape[dim] == 1 for dim in dims):
@@ -81,7 +80,7 @@ def _of_one(builder: Builder, kind: str, x: Value, dtype: np.dtype[Any]) -> Valu
 def _of_repeated(builder: Builder, value: Value, kept: list[int]) -> Value | None:
     """Reduce a view with dims along which it repeats."""
     (view,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
-    if kind in _IDEMPOTENT:
+    if COMBINES[kind].idempotent:
         used = {dim for _, terms in view.attributes["maps"] for dim, _ in terms}
         rest = [dim for dim in range(len(view.shape)) if dim in used or dim in kept]
         if len(rest) < len(view.shape):

@@ -21,12 +21,6 @@ Shape = tuple[int, ...]
 
 BOOL = np.dtype(bool)
 
-# An operation -> the one that gives the same bits with its two operands exchanged. (`maximum` is
-# not among them: of 0.0 and -0.0 it gives the second.)
-_MIRRORED = {name: name for name in ("add", "mul", "eq", "ne", "bitwise_and", "bitwise_or")}
-_MIRRORED |= {name: name for name in ("bitwise_xor", "logical_and", "logical_or", "logical_xor")}
-_MIRRORED |= {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
-
 
 class Builder:
     """The values of a new graph.
@@ -61,7 +55,7 @@ class Builder:
                 return better
             operands = value.operands
             key = (operation, value.dtype, operands)
-            mirrored = _MIRRORED.get(operation)
+            mirrored = SCALAR_OPS[operation].mirrored
             if mirrored is not None:
                 found = self.known.get((mirrored, value.dtype, operands[::-1]))
                 if found is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.constructors import broadcast, constant, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.lowering.bodies import replaced
@@ -19,10 +20,8 @@ from numgrad.jit.rolling.tokens import Operation, Path, had_by, is_same_view, re
 __all__ = ["Columns", "Unlike"]
 
 
-# Operations that may raise, or read and write elsewhere, if numbers are not what they are to be;
-# and those of whole numbers that never raise.
+# Operations that may raise, or read and write elsewhere, if numbers are not what they are to be.
 _STRICT = frozenset(("check", "gather", "scatter", "route"))
-_TOTAL = frozenset(("add", "sub", "mul", "neg", "abs", "cast", "where", "maximum", "minimum"))
 
 
 class Unlike(Exception):
@@ -216,8 +215,9 @@ class Columns:
 def _is_harmless(value: Value) -> bool:
     """Whether an operation ends, and raises nothing, whatever numbers it is given."""
     if value.operation != "call":
-        is_exact = value.is_elementwise and value.dtype.kind in "iu"
-        return value.operation not in _STRICT and (not is_exact or value.operation in _TOTAL)
+        op = SCALAR_OPS.get(value.operation)
+        may_divide = op is not None and op.divides and value.dtype.kind in "iu"
+        return value.operation not in _STRICT and not may_divide
     loop = value.attributes["primitive"]
     if not isinstance(loop, Loop) or loop.length is None or loop.stops:
         return False

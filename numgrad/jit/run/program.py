@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_functions
-from numgrad.jit.emit.native_steps import calls_natively, is_native_loop, is_short
+from numgrad.jit.emit.native_steps import calls_natively, is_native_loop, is_small
 from numgrad.jit.emit.program_source import emit
 from numgrad.jit.emit.standalone import standalone_dispatcher, standalone_loop
 from numgrad.jit.ir.graph import Graph
@@ -79,9 +79,9 @@ class Program:
         return standalone_loop(emitted, build, loop)
 
     @property
-    def is_short(self) -> bool:
+    def is_small(self) -> bool:
         """Whether a call takes no longer than what is around it in Python."""
-        return is_short(self._emitted)
+        return is_small(self._emitted)
 
     @property
     def calls_natively(self) -> bool:

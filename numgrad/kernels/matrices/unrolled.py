@@ -19,6 +19,7 @@ from numba import from_dtype, types
 from numgrad.base.tuning import REMEMBERED_CALLS, UNROLLED_BATCH, UNROLLED_MATRIX
 from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.expression import SCALAR, Symbol, emit
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import names_in, rewritten
 from numgrad.codegen.loops import (
     ZERO,
@@ -41,7 +42,6 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.codegen.short_loops import on_stack
 from numgrad.kernels.matrices.failures import WORDS, refuse_failed
 
 __all__ = ["Place", "Unrolled", "UnrolledCall"]

@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.base.tuning import FLATTENED_POSITIONS
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.places import places_at
-from numgrad.kernels.move.scatter import add_at, identity_of, reduce_at
+from numgrad.kernels.move.scatter import add_at, divide_by_counts, identity_of, reduce_at
 
 __all__ = [
     "add_indexed",
@@ -94,7 +94,8 @@ def put_indexed(array: Array, indices: Indices, values: Array) -> Array:
     array([2., 0., 1.])
     """
     result = private_copy(array)
-    result[_key(indices)] = values
+    if array.size:
+        result[_key(indices)] = values
     return result
 
 
@@ -187,11 +188,7 @@ def _reduce_rows(
     if reduce == "mean":
         counts = np.full((len(target), 1), int(include_self))
         add_at(counts, places, np.ones(places.size, counts.dtype))
-        np.maximum(counts, 1, out=counts)
-        if target.dtype.kind in "fc":
-            target /= counts.astype(target.real.dtype)
-        else:
-            target //= counts.astype(target.dtype)
+        divide_by_counts(target, counts)
 
 
 def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:

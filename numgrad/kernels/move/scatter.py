@@ -5,11 +5,15 @@ Sums are the backward pass of every kind of indexing.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from numgrad import math
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.dispatchers import part
+from numgrad.codegen.llvm.combine_ir import COMBINES, Combine
 from numgrad.kernels.move.strides import (
     Layout,
     extent,
@@ -19,100 +23,62 @@ from numgrad.kernels.move.strides import (
     strided_view,
 )
 
-__all__ = ["add_at", "identity_of", "move_strided", "reduce_at", "same_layout"]
+__all__ = [
+    "add_at",
+    "combine_of",
+    "divide_by_counts",
+    "identity_of",
+    "move_strided",
+    "named",
+    "reduce_at",
+    "same_layout",
+]
 
 Array = np.ndarray[Any, Any]
 
 
-# Rows of one element have a loop of their own: it takes a third of the time.
-@kernel
-def _add_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
+@part
+def _put(a, b):  # type: ignore[no-untyped-def]
+    return b
+
+
+_KINDS = {"amax": "max", "amin": "min"}
+
+
+def _combine(reduce: str, dtype: np.dtype[Any]) -> Combine:
+    """Return what a reduction combines with; of bools it is `or` or `and`."""
+    combine = COMBINES[_KINDS.get(reduce, reduce)]
+    return COMBINES[combine.of_bools] if dtype.kind == "b" else combine
+
+
+def combine_of(reduce: str, dtype: np.dtype[Any]) -> Any:
+    """Return the part of kernels that combines an element with another, or puts it there."""
+    return _put if reduce == "put" else getattr(math, _combine(reduce, dtype).operation)
+
+
+@cache
+def _rows(combine: Any) -> Any:
+    """Return the kernel that combines rows with those that places say."""
+
+    def rows(target: Array, places: Array, source: Array) -> None:
+        if target.shape[1] == 1:  # a loop of their own takes a third of the time
+            for k in range(places.size):
+                place = places[k]
+                target[place, 0] = combine(target[place, 0], source[k, 0])
+            return
         for k in range(places.size):
-            target[places[k], 0] += source[k, 0]
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            target[place, i] += source[k, i]
+            place = places[k]
+            for i in range(target.shape[1]):
+                target[place, i] = combine(target[place, i], source[k, i])
+
+    return kernel(named(rows, f"rows{combine.py_func.__name__}"))
 
 
-@kernel
-def _or_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
-        for k in range(places.size):
-            target[places[k], 0] |= source[k, 0]
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            target[place, i] |= source[k, i]
-
-
-@kernel
-def _and_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
-        for k in range(places.size):
-            target[places[k], 0] &= source[k, 0]
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            target[place, i] &= source[k, i]
-
-
-@kernel
-def _multiply_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
-        for k in range(places.size):
-            target[places[k], 0] *= source[k, 0]
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            target[place, i] *= source[k, i]
-
-
-# nan wins, that of the target too, as nothing is greater.
-@kernel
-def _raise_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
-        for k in range(places.size):
-            place, value = places[k], source[k, 0]
-            if (value > target[place, 0]) | (value != value):
-                target[place, 0] = value
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            value = source[k, i]
-            if (value > target[place, i]) | (value != value):
-                target[place, i] = value
-
-
-@kernel
-def _lower_rows(target: Array, places: Array, source: Array) -> None:
-    if target.shape[1] == 1:
-        for k in range(places.size):
-            place, value = places[k], source[k, 0]
-            if (value < target[place, 0]) | (value != value):
-                target[place, 0] = value
-        return
-    for k in range(places.size):
-        place = places[k]
-        for i in range(target.shape[1]):
-            value = source[k, i]
-            if (value < target[place, i]) | (value != value):
-                target[place, i] = value
-
-
-# What combines rows, for numbers and for bools.
-_RUNS = {
-    "sum": (_add_rows, _or_rows),
-    "prod": (_multiply_rows, _and_rows),
-    "amax": (_raise_rows, _or_rows),
-    "amin": (_lower_rows, _and_rows),
-}
+def named(function: Any, name: str) -> Any:
+    """Return a function of several that differ in what they close over, under a name of its own."""
+    function.__name__ = name
+    function.__qualname__ = f"{function.__module__}.{name}"
+    return function
 
 
 def identity_of(reduce: str, dtype: np.dtype[Any]) -> Any:
@@ -123,14 +89,7 @@ def identity_of(reduce: str, dtype: np.dtype[Any]) -> Any:
     >>> float(identity_of("amin", np.dtype(np.float32)))
     inf
     """
-    if reduce in ("sum", "prod"):
-        return dtype.type(reduce == "prod")
-    if dtype.kind == "b":
-        return dtype.type(reduce == "amin")
-    if dtype.kind == "f":
-        return dtype.type(np.inf if reduce == "amin" else -np.inf)
-    limits = np.iinfo(dtype)
-    return dtype.type(limits.max if reduce == "amin" else limits.min)
+    return dtype.type(_combine(reduce, dtype).identity(dtype))
 
 
 def reduce_at(target: Array, places: Array, source: Array, reduce: str) -> None:
@@ -148,7 +107,7 @@ def reduce_at(target: Array, places: Array, source: Array, reduce: str) -> None:
     if not places.size or not target.size:
         return
     rows = np.ascontiguousarray(source).reshape(places.size, target.shape[1])
-    run = _RUNS[reduce][target.dtype.kind == "b"]
+    run = _rows(combine_of(reduce, target.dtype))
     run(target, np.ascontiguousarray(places).reshape(-1), rows)
 
 
@@ -172,6 +131,23 @@ def add_at(target: Array, places: Array, source: Array) -> None:
     array([2., 0., 4.])
     """
     reduce_at(target, places, source, "sum")
+
+
+def divide_by_counts(target: Array, counts: Array) -> None:
+    """Make means of sums, in place, by how many elements each has; of integers rounded down.
+
+    Examples
+    --------
+    >>> sums = np.array([3.0, 0.0])
+    >>> divide_by_counts(sums, np.array([2, 0]))
+    >>> sums
+    array([1.5, 0. ])
+    """
+    np.maximum(counts, 1, out=counts)
+    if target.dtype.kind in "fc":
+        target /= counts.astype(target.real.dtype)
+    else:
+        target //= counts.astype(target.dtype)
 
 
 def move_strided(array: Array, source: Layout, target: Layout, shared: Layout | None) -> Array:

@@ -27,7 +27,7 @@ from numgrad.codegen.scalar_ops import QUICK
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter, is_flat
-from numgrad.kernels.pointwise.short_calls import short_call
+from numgrad.kernels.pointwise.specialised_calls import specialised_call
 from numgrad.kernels.pointwise.strided_calls import StridedCall
 from numgrad.kernels.pointwise.summing_calls import SummingCall
 
@@ -151,7 +151,7 @@ class Elementwise:
         key = (shape, is_new, shapes, *dtypes, *map(_description, operands))
         return self.calls.get(key) or self._prepare(key, operands, dtypes)
 
-    def short(
+    def specialised(
         self,
         shape: tuple[int, ...],
         operands: Sequence[Array | Number],
@@ -176,7 +176,7 @@ class Elementwise:
                 converted.append(as_dtype(operand, dtype))
         order, back = _orders(shape, converted)
         call = self._make_call(shape, order, converted, [result], grain)
-        found: Callable[..., Array] = short_call(call, operands, dtypes, back)
+        found: Callable[..., Array] = specialised_call(call, operands, dtypes, back)
         return found
 
     def _make_call(

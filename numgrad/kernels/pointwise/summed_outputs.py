@@ -19,9 +19,9 @@ from numgrad.kernels.move.layout import arranged
 from numgrad.kernels.move.loop_order import contiguous_steps
 from numgrad.kernels.move.memory_order import copy_in_order
 from numgrad.kernels.reduce import operations as folds
+from numgrad.kernels.reduce.few_elements import FewElements
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import sum as sum_over
-from numgrad.kernels.reduce.short_reductions import ShortBlocks
 from numgrad.runtime.memory import empty
 
 __all__ = ["Deal", "Summed", "Whole", "summed_dims"]
@@ -182,9 +182,9 @@ class Summed:
             return lambda values: values
         if inner > TILE or outer * rows * inner > PART or blocks > block_rows(inner):
             return None
-        few = ShortBlocks(outer, rows, inner, (outer * inner,))
+        few = FewElements(outer, rows, inner, (outer * inner,))
         steps = steps_of(rows, inner, inner, block=live if blocks > 1 < live else 0)
-        return folds.SUM.short(few, self.real, self.real, self.real, steps)
+        return folds.SUM.specialised(few, self.real, self.real, self.real, steps)
 
     def room(self, dtype: np.dtype[Any]) -> Array:
         """Return memory for what the loop gives."""

@@ -18,12 +18,12 @@ from numgrad.codegen.llvm.pointers import element, lesser, store
 from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.layout import Array, arrange, restore
 from numgrad.kernels.reduce.driver import parts_of, share, spans_of
+from numgrad.kernels.reduce.few_elements import SpecialisedCall, few_elements
 from numgrad.kernels.reduce.order import PART
 from numgrad.kernels.reduce.reductions import INT64, UINT8, as_bytes
-from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.runtime.memory import empty
 
-__all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
+__all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "specialised"]
 
 
 @branch_free
@@ -153,9 +153,9 @@ def _find(
 _MAX, _MIN = _make("argmax", above), _make("argmin", below)
 
 
-def short(
+def specialised(
     name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[int, ...], keepdim: bool
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what does this to a C-contiguous array of few elements; None if there is no such way.
 
     Parameters
@@ -171,10 +171,10 @@ def short(
     Examples
     --------
     >>> array = np.array([[1.0, 2.0], [4.0, 3.0]])
-    >>> short("argmax", array.shape, array.dtype, (1,), False)(array)
+    >>> specialised("argmax", array.shape, array.dtype, (1,), False)(array)
     array([1, 0])
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    blocks = few_elements(shape, dims, keepdim)
     with_values = name in ("max", "min")
     if blocks is None or dtype.kind == "c" or (dtype.kind == "b" and not with_values):
         return None

@@ -13,8 +13,8 @@ from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Arrangement, Array, arrange, restore
+from numgrad.kernels.reduce.few_elements import FewElements, SpecialisedCall
 from numgrad.kernels.reduce.order import PART, TILE, steps_of, steps_of_rows
-from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
@@ -224,14 +224,14 @@ class Fold:
                 inner *= n
         return restore(out, arranged, shape, dims, keepdim)
 
-    def short(
+    def specialised(
         self,
-        blocks: ShortBlocks,
+        blocks: FewElements,
         source: np.dtype[Any],
         dtype: np.dtype[Any],
         result: np.dtype[Any],
         steps: Array | None = None,
-    ) -> ShortCall:
+    ) -> SpecialisedCall:
         """Return a function that reduces the blocks of `source` elements to `dtype`.
 
         Its result is of the dtype `result`, which differs where bools are reduced as bytes. The

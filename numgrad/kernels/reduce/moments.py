@@ -29,18 +29,19 @@ from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce.driver import Run, parts_of, share, spans_of
+from numgrad.kernels.reduce.few_elements import SpecialisedCall, few_elements
 from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SQUARED_DISTANCE
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64, amax, as_complex, as_real, sum
-from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.math import scalar
 from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = [
+    "exponential_rows",
     "logsumexp",
-    "short_logsumexp",
-    "short_var",
+    "specialised_logsumexp",
+    "specialised_var",
     "std",
     "var",
     "var_mean",
@@ -219,7 +220,7 @@ def std(array: Array, dims: tuple[int, ...], keepdim: bool = False, correction: 
     return np.sqrt(variance, out=variance)
 
 
-def short_var(
+def specialised_var(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     dims: tuple[int, ...],
@@ -227,7 +228,7 @@ def short_var(
     correction: float = 1,
     *,
     root: bool = False,
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what takes `var` of a C-contiguous array of few elements, or with `root` `std`.
 
     None if there is no fast path: there is none with less than one degree of freedom, where
@@ -235,10 +236,10 @@ def short_var(
 
     Examples
     --------
-    >>> short_var((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
+    >>> specialised_var((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
     array(7.)
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    blocks = few_elements(shape, dims, keepdim)
     if blocks is None or dtype.kind != "f" or not blocks.n - correction >= 1:
         return None
     outer, n, inner, result = blocks
@@ -284,17 +285,17 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     return restore(totals, arranged, array.shape, dims, keepdim)
 
 
-def short_logsumexp(
+def specialised_logsumexp(
     shape: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[int, ...], keepdim: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what takes `logsumexp` of a C-contiguous array of few real elements, or None.
 
     Examples
     --------
-    >>> short_logsumexp((2,), np.dtype(float), (0,))(np.array([1000.0, 1000.0]))
+    >>> specialised_logsumexp((2,), np.dtype(float), (0,))(np.array([1000.0, 1000.0]))
     array(1000.69314718)
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    blocks = few_elements(shape, dims, keepdim)
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, result = blocks
@@ -318,13 +319,18 @@ def _make_finite(tops: Array) -> None:
         tops[infinite] = 0
 
 
+def exponential_rows(inner: int) -> int:
+    """Return of how many rows of `inner` elements exponentials are added up in one go."""
+    return max(MOMENT_ROWS, PART // max(inner, 1))
+
+
 def _log_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
     """Return the greatest elements over n, and logarithms of sums of exponentials relative to them.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
     """
-    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
+    part_rows = exponential_rows(inner)
     parts = parts_of(n, part_rows)
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
 

@@ -18,7 +18,12 @@ from numgrad.base.dtypes import of_numpy
 from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce import operations as folds
-from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, as_it_lies, short_blocks
+from numgrad.kernels.reduce.few_elements import (
+    FewElements,
+    SpecialisedCall,
+    as_it_lies,
+    few_elements,
+)
 
 __all__ = [
     "INT64",
@@ -37,10 +42,10 @@ __all__ = [
     "require_elements",
     "require_norm_elements",
     "require_ordered",
-    "short",
-    "short_as_it_lies",
-    "short_mean",
-    "short_norm",
+    "specialised",
+    "specialised_as_it_lies",
+    "specialised_mean",
+    "specialised_norm",
     "sum",
 ]
 
@@ -297,18 +302,18 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
 
 # What reduces floating point elements, what reduces others, and whether to their own dtype, to
 # int64 or to bools.
-_SHORT = {
+_FOLDS = {
     "sum": (folds.SUM, folds.SUM_INTEGERS, INT64),
     "prod": (folds.PROD, folds.PROD_INTEGERS, INT64),
     "amax": (folds.MAX, folds.MAX, None),
     "amin": (folds.MIN, folds.MIN, None),
 }
-_SHORT_TRUTH = {"all": folds.ALL, "any": folds.ANY}
+_FOLDS_OF_TRUTH = {"all": folds.ALL, "any": folds.ANY}
 
 
-def short(
+def specialised(
     name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what does a reduction of this module to a C-contiguous array of few elements.
 
     Parameters
@@ -328,55 +333,63 @@ def short(
     Examples
     --------
     >>> array = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> short("sum", array.shape, array.dtype, (1,))(array)
+    >>> specialised("sum", array.shape, array.dtype, (1,))(array)
     array([3., 7.])
     """
-    return _short(name, short_blocks(shape, dims, keepdim), dtype)
+    return _specialised(name, few_elements(shape, dims, keepdim), dtype)
 
 
-def short_as_it_lies(
+def specialised_as_it_lies(
     name: str, array: Array, dims: Dims, keepdim: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what does the same reduction to arrays that lie as this one, whatever their strides.
 
     Examples
     --------
     >>> array = np.array([[1.0, 2.0], [3.0, 4.0]]).T
-    >>> short_as_it_lies("sum", array, (1,))(array)
+    >>> specialised_as_it_lies("sum", array, (1,))(array)
     array([4., 6.])
     """
-    run = short(name, array.shape, array.dtype, dims, keepdim) if array.flags.c_contiguous else None
-    return run or as_it_lies(array, dims, keepdim, lambda blocks: _short(name, blocks, array.dtype))
+    run = (
+        specialised(name, array.shape, array.dtype, dims, keepdim)
+        if array.flags.c_contiguous
+        else None
+    )
+    return run or as_it_lies(
+        array, dims, keepdim, lambda blocks: _specialised(name, blocks, array.dtype)
+    )
 
 
-def _short(name: str, blocks: ShortBlocks | None, dtype: np.dtype[Any]) -> ShortCall | None:
+def _specialised(
+    name: str, blocks: FewElements | None, dtype: np.dtype[Any]
+) -> SpecialisedCall | None:
     """Return what does a reduction to few elements."""
     kind = dtype.kind
     if blocks is None or kind == "c":
         return None
     source = UINT8 if kind == "b" else dtype
-    if name in _SHORT_TRUTH:
-        return _SHORT_TRUTH[name].short(blocks, source, UINT8, _BOOL)
-    floats, others, of_others = _SHORT[name]
+    if name in _FOLDS_OF_TRUTH:
+        return _FOLDS_OF_TRUTH[name].specialised(blocks, source, UINT8, _BOOL)
+    floats, others, of_others = _FOLDS[name]
     if kind == "f":
-        return floats.short(blocks, dtype, dtype, dtype)
-    return others.short(blocks, source, of_others or source, of_others or dtype)
+        return floats.specialised(blocks, dtype, dtype, dtype)
+    return others.specialised(blocks, source, of_others or source, of_others or dtype)
 
 
-def short_mean(
+def specialised_mean(
     shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what takes `mean` of a C-contiguous array of few floating point elements, or None.
 
     Examples
     --------
-    >>> short_mean((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
+    >>> specialised_mean((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
     array(3.)
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    blocks = few_elements(shape, dims, keepdim)
     if blocks is None or dtype.kind != "f":
         return None
-    total, count = folds.SUM.short(blocks, dtype, dtype, dtype), blocks.n
+    total, count = folds.SUM.specialised(blocks, dtype, dtype, dtype), blocks.n
 
     def one(array: Array) -> Array:
         # A quotient of float32 numbers has the same bits if it is taken in float64 and rounded.
@@ -392,20 +405,20 @@ def short_mean(
     return one if blocks.outer * blocks.inner == 1 else many
 
 
-def short_norm(
+def specialised_norm(
     shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what takes the 2-norm of a C-contiguous array of few real elements, or None.
 
     Examples
     --------
-    >>> short_norm((2,), np.dtype(float), (0,))(np.array([3.0, -4.0]))
+    >>> specialised_norm((2,), np.dtype(float), (0,))(np.array([3.0, -4.0]))
     array(5.)
     """
-    blocks = short_blocks(shape, dims, keepdim)
+    blocks = few_elements(shape, dims, keepdim)
     if blocks is None or dtype.kind != "f":
         return None
-    total, root = folds.SUM_SQUARES.short(blocks, dtype, dtype, dtype), math.sqrt
+    total, root = folds.SUM_SQUARES.specialised(blocks, dtype, dtype, dtype), math.sqrt
 
     def one(array: Array) -> Array:
         # The root of a float32 number has the same bits if it is taken in float64 and rounded.

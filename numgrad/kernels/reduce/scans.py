@@ -24,6 +24,7 @@ from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
+from numgrad.kernels.reduce.few_elements import SpecialisedCall
 from numgrad.kernels.reduce.order import TILE
 from numgrad.kernels.reduce.reductions import (
     INT64,
@@ -32,7 +33,6 @@ from numgrad.kernels.reduce.reductions import (
     as_real,
     require_ordered,
 )
-from numgrad.kernels.reduce.short_reductions import ShortCall
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
@@ -45,7 +45,7 @@ __all__ = [
     "cumsum",
     "make_scan",
     "share_scan",
-    "short",
+    "specialised",
 ]
 
 
@@ -256,9 +256,9 @@ def cumprod(array: Array, dim: int, *, reverse: bool = False) -> Array:
     return _scan(_CUMPROD, as_bytes(array), dim, dtype, reverse)
 
 
-def short(
+def specialised(
     name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int, reverse: bool = False
-) -> ShortCall | None:
+) -> SpecialisedCall | None:
     """Return what scans a C-contiguous array of few floating point elements, or None.
 
     Parameters
@@ -273,7 +273,7 @@ def short(
     Examples
     --------
     >>> array = np.array([1.0, 2.0, 4.0])
-    >>> short("cumprod", array.shape, array.dtype, 0)(array)
+    >>> specialised("cumprod", array.shape, array.dtype, 0)(array)
     array([1., 2., 8.])
     """
     outer, n, inner = around(shape, dim)

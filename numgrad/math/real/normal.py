@@ -114,7 +114,7 @@ def make_quantile(format: Format) -> Any:
     """Return the quantile over p - 1/2, as a function of 4 p (1 - p)."""
     log = LOG[from_dtype(np.dtype(format.number))]
     zero, most = format.number(0), format.number(27.5)
-    locate, pieces = make_locate(format, 0.5), make_pieces(format, "QUANTILE")
+    locate, pieces = make_locate(format, 0.125), make_pieces(format, "QUANTILE")
 
     def quantile(rest):  # type: ignore[no-untyped-def]
         return pieces(*locate(limited(sqrt(-log(rest)), zero, most)))

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from numgrad.base.dtypes import is_int64
 from numgrad.graph.modes.grad_modes import is_grad_enabled
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.signatures.kinds import BEYOND_INT64
 
 __all__ = ["read_dims", "read_sizes", "require_tensors", "wrap_dim"]
 
@@ -19,6 +21,8 @@ def wrap_dim(dim: Any, ndim: int) -> int:
     ------
     IndexError
         If there is no such dim.
+    ValueError
+        If int64 does not hold it.
 
     Examples
     --------
@@ -28,6 +32,8 @@ def wrap_dim(dim: Any, ndim: int) -> int:
     position = index(dim)
     length = ndim or 1
     if not -length <= position < length:
+        if not is_int64(position):
+            raise ValueError(BEYOND_INT64)
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], but "
             f"got {position})"

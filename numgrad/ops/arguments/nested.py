@@ -19,7 +19,7 @@ from numgrad.graph.recorder import note_copy
 from numgrad.graph.tensor import Tensor, plain
 from numgrad.ops.arguments.conversion import to_complex, to_index
 from numgrad.ops.arguments.factories import Array, checked_number
-from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.kinds import BEYOND_INT64, type_name
 
 __all__ = ["PYTHONS_OWN", "array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
 
@@ -252,7 +252,7 @@ def _store_integers(elements: Sequence[Any], dtype: dtypes.dtype) -> Array:
         try:
             numbers = np.frombuffer(packed.array("q", elements), np.int64)
         except OverflowError:
-            raise ValueError("Overflow when unpacking long long") from None
+            raise ValueError(BEYOND_INT64) from None
         if dtype is dtypes.int64:
             return numbers
         limits = np.iinfo(dtype.numpy)
@@ -277,8 +277,8 @@ def _integer(element: Any, dtype: dtypes.dtype) -> Any:
                 raise OverflowError("can't convert negative int to unsigned")
             if element >= 2**64:
                 raise OverflowError("int too big to convert")
-        elif not -(2**63) <= element < 2**63:
-            raise ValueError("Overflow when unpacking long long")
+        elif not dtypes.is_int64(element):
+            raise ValueError(BEYOND_INT64)
     else:
         element = float(element)
     return checked_number(element, dtype, dtype.name)

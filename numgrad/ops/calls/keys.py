@@ -21,6 +21,7 @@ from numgrad.ops.calls.node_source import define_lines
 __all__ = [
     "IN_EVERY_FLOAT",
     "NAMES",
+    "in_int64",
     "program_lines",
     "refresh_line",
     "tensor_lines",
@@ -167,7 +168,7 @@ def tensor_lines(
     mixed : sequence of str
         What are tensors or anything else.
     by_type : bool
-        Whether of the latter the type alone matters, otherwise also which it is.
+        Whether of the latter the kind of number alone matters, otherwise also which it is.
     factors : sequence of str
         Numbers, among `mixed` or beside it, of which the type alone matters if they are floats in
         the range of every dtype.
@@ -181,7 +182,7 @@ def tensor_lines(
         facts.append(f"kind_{name}")
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in mixed:
-        known = f"type({name})" if by_type else _number_fact(name, name in factors)
+        known = _kind_of_number(name) if by_type else _number_fact(name, name in factors)
         lines += [
             f"if type({name}) is Tensor:",
             *[f"    {line}" for line in _read_lines(name, written)],
@@ -222,6 +223,17 @@ def told_number(name: str) -> str:
     return f"({name} if type({name}) is not float or {name} else repr({name}))"
 
 
+def in_int64(name: str) -> str:
+    """Return what asks whether int64 holds an int, without a call."""
+    return f"{-(2**63)} <= {name} < {2**63}"
+
+
+def _kind_of_number(name: str) -> str:
+    """Return what asks for `kind_of_number`, without a call for all but very great ints."""
+    usual = f"type({name}) is not int or {in_int64(name)}"
+    return f"type({name}) if {usual} else kind_of_number({name})"
+
+
 def _number_fact(name: str, is_factor: bool) -> str:
     """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
     if not is_factor:
@@ -260,6 +272,7 @@ NAMES = {
     "facts_of": facts_of,
     "key_of": key_of,
     "kind_of": kind_of,
+    "kind_of_number": dtypes.kind_of_number,
     "modes": modes,
     "interceptors": interceptors,
     "refresh_view": refresh_view,

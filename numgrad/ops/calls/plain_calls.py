@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.graph.kinds import Kind
-from numgrad.ops.calls.keys import refresh_line
+from numgrad.ops.calls.keys import in_int64, refresh_line
 
 __all__ = ["PlainCall", "front_source", "run_source"]
 
@@ -217,7 +217,12 @@ def _plain_call(names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
         f"        if plain is None: find_call(kind, {number})",
         f"        return {otherwise}",
         *[f"    {refresh_line(tensor)}" for tensor in tensors],
-        *[f"    right = {names[-1]} if number is float else float({names[-1]})"] * number,
+        *[
+            f"    if number is float: right = {names[-1]}",
+            f"    elif {in_int64(names[-1])}: right = float({names[-1]})",
+            f"    else: return {otherwise}",
+        ]
+        * number,
         "    entry, shape, dtype, rows, is_flat = plain",
         "    value = empty(shape, dtype)",
         f"    if is_flat: entry({', '.join([*given, *behind])})",

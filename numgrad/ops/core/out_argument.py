@@ -128,7 +128,7 @@ def write_result(
     if isinstance(result, tuple):
         check_outs(function, out, len(result))
         written = [write_result(function, *each) for each in zip(result, out, strict=True)]
-        return type(result)(*written)
+        return tuple(written) if type(result) is tuple else type(result)(*written)
     refuse_gradients(function, modes.grad and result.requires_grad)
     check_out(function, out)
     if out._array.dtype != result._array.dtype:

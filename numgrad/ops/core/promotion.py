@@ -8,21 +8,30 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["broadcast_shapes", "in_64_bits", "refuse_wide", "result_dtype"]
+__all__ = ["broadcast_shapes", "in_64_bits", "result_dtype"]
 
 
 def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
     """Return the dtype that tensors and Python scalars promote to.
 
     Tensors with dimensions count most; 0-d tensors, then Python scalars, only raise the category.
+
+    Raises
+    ------
+    OverflowError
+        If an int has more than 64 bits.
+    RuntimeError
+        If one that has all 64 of an unsigned one meets bools alone: there are no such tensors.
     """
     ranked: list[dtypes.dtype | None] = [None, None, None]
+    unsigned = False
     for operand in operands:
         if isinstance(operand, Tensor):
             rank = 0 if operand._array.ndim else 1
             dtype = dtypes.of_numpy(operand._array.dtype)
         else:
             rank, dtype = 2, dtypes.scalar_dtype(operand)
+            unsigned = unsigned or dtypes.kind_of_number(operand) == "unsigned"
         present = ranked[rank]
         ranked[rank] = dtype if present is None else dtypes.promote_types(present, dtype)
     result: dtypes.dtype | None = None
@@ -35,6 +44,11 @@ def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
             result = _raise_category(result, candidate)
     if result is None:
         raise ValueError("result_dtype needs at least one operand")
+    if unsigned and set(ranked[:2]) in ({None, dtypes.bool_}, {dtypes.bool_}):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            "Bool and UInt64"
+        )
     return result
 
 
@@ -79,14 +93,7 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def in_64_bits(operands: Sequence[Any]) -> list[Any]:
-    """Return operands of which ints beyond int64 are what their 64 bits are as int64.
-
-    Raises
-    ------
-    OverflowError
-        If an int has more bits.
-    RuntimeError
-        If it meets bools alone, which would have to become unsigned.
+    """Return operands of which ints from 2**63 on are what their 64 bits are as int64.
 
     Examples
     --------
@@ -94,30 +101,6 @@ def in_64_bits(operands: Sequence[Any]) -> list[Any]:
     >>> in_64_bits([np.arange(2), 2**64 - 1])
     [array([0, 1]), -1]
     """
-    return [_in_64_bits(each, operands) if type(each) is int else each for each in operands]
-
-
-def _in_64_bits(value: int, operands: Sequence[Any]) -> int:
-    if -(2**63) <= value < 2**63:
-        return value
-    refuse_wide(value)
-    arrays = [each._array if isinstance(each, Tensor) else each for each in operands]
-    if all(isinstance(each, int) or each.dtype.kind == "b" for each in arrays):
-        raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            "Bool and UInt64"
-        )
-    return value - 2**64
-
-
-def refuse_wide(value: int) -> None:
-    """Raise PyTorch's error for an int that no dtype holds.
-
-    Raises
-    ------
-    OverflowError
-    """
-    if not -(2**63) <= value < 2**64:
-        raise OverflowError(
-            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-        )
+    return [
+        value - 2**64 if dtypes.kind_of_number(value) == "unsigned" else value for value in operands
+    ]

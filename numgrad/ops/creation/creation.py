@@ -10,6 +10,7 @@ from numgrad.base import dtypes
 from numgrad.base.layouts import contiguous_format, order_in_memory, preserve_format
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.kernels.move import memory_order
 from numgrad.kernels.move.strides import extent, strided_view
 from numgrad.ops.arguments.factories import (
@@ -228,6 +229,9 @@ def zeros_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any
     tensor([0, 0, 0])
     """
     return _like("zeros_like", input, 0, dtype, requires_grad, memory_format)
+
+
+upward.zeros_like = zeros_like
 
 
 @declare(f"ones_like(Tensor input, *, {LIKE_OPTIONS})", method=False)

@@ -18,7 +18,15 @@ from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
-from numgrad.ops.signatures.kinds import KINDS, NAMES, OWNERS, Kind, check_device, type_name
+from numgrad.ops.signatures.kinds import (
+    BEYOND_INT64,
+    KINDS,
+    NAMES,
+    OWNERS,
+    Kind,
+    check_device,
+    type_name,
+)
 from numgrad.ops.signatures.signature import parse
 
 __all__ = [
@@ -95,7 +103,7 @@ class Generator:
         if not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type_name(seed)}")
         if not -(2**63) <= seed <= _MASK:
-            raise ValueError("Overflow when unpacking long long")
+            raise ValueError(BEYOND_INT64)
         seed = int(seed) & _MASK
         if modes.trace is None:
             self._start(seed)

@@ -48,6 +48,7 @@ from numgrad.ops.creation.generator import (
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = [
     "Generator",
@@ -242,6 +243,7 @@ def randperm(n: int, generator: Any, dtype: Any) -> Array:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     checked_number(n, wanted)
+    check_storage((n,))
     return drawn(permutation(wanted), generator, (n,))
 
 

@@ -16,6 +16,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = [
     "arange",
@@ -61,7 +62,7 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     (tensor([0, 1, 2, 3, 4]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
     numbers = (0 if start is None else start, end, step)
-    if dtype is None and {*map(type, numbers)} == {int} and step == 1 and numbers[0] <= end:
+    if dtype is None and {*map(type, numbers)} == {int} and step == 1 and _is_short(*numbers):
         return np.arange(numbers[0], end, dtype=np.int64)
     if any(isinstance(number, complex) for number in numbers):
         raise RuntimeError("value cannot be converted to type double without overflow")
@@ -72,6 +73,11 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     return _arange(*numbers, wanted)
 
 
+def _is_short(start: int, end: int, step: int) -> bool:
+    """Return whether to count from one to the other comes nowhere near the ends of int64."""
+    return -(2**32) < start <= end < 2**32
+
+
 def _arange(start: Any, end: Any, step: Any, dtype: dtypes.dtype) -> Array:
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
@@ -79,6 +85,9 @@ def _arange(start: Any, end: Any, step: Any, dtype: dtypes.dtype) -> Array:
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end < start) if step > 0 else (end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.category == dtypes.INTEGER:
+        for number in (start, end, step):
+            check_fits(number, dtypes.int64.numpy)
     if dtype is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
         if not step:
@@ -87,8 +96,11 @@ def _arange(start: Any, end: Any, step: Any, dtype: dtypes.dtype) -> Array:
         count = max(0, -((start - end) // step))
     else:
         count = math.ceil((end - start) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
+    check_storage((count,))
     if dtype.category == dtypes.INTEGER:
-        values = int(start) + int(step) * np.arange(count)
+        values = int(start) + int(step) * np.arange(count)  # which wraps around and back
     else:
         values = start + step * np.arange(count, dtype=np.float64)
     return values.astype(dtype.numpy)
@@ -108,6 +120,7 @@ def _ends(
     first, last = (each._array.item() if isinstance(each, Tensor) else each for each in ends)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    check_storage((steps,))
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     natural = dtypes.default_complex_dtype() if is_complex else dtypes.default_dtype()
     wanted = dtype or natural
@@ -231,6 +244,7 @@ def eye(n: int, m: int | None, dtype: Any) -> Array:
     for name, length in (("n", n), ("m", columns)):
         if length < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {length}")
+    check_storage((n, columns))
     return np.eye(n, columns, dtype=numpy_dtype(dtype))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import is_int64
 from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
@@ -45,6 +46,7 @@ from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import check_number, masked_fill
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import BEYOND_INT64
 
 __all__ = ["index_put", "setitem"]
 
@@ -326,7 +328,8 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     """Do ``input[key] = source``, or return the view that the key is, if it is just that."""
     mask, casts = None, source._array.dtype != input._array.dtype
     if source._array.size == 1:
-        refuse_byte_mask([each for each in _parts(key) if np.ndim(getattr(each, "_array", 0))])
+        arrays = [each for each in _parts(key) if isinstance(each, (Tensor, np.ndarray))]
+        refuse_byte_mask([each for each in arrays if each.ndim])
         filled = only_mask(key) if casts else None
         if filled is not None and np.ndim(getattr(filled, "_array", filled)):
             source = _filling(source, input)
@@ -452,8 +455,8 @@ def _is_unrecorded(part: Tensor) -> bool:
 
 def _number_array(input: Tensor, value: Any) -> Any:
     """Return a number that is to be written, in the dtype of what is written to."""
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        raise ValueError("Overflow when unpacking long long")
+    if type(value) is int and not is_int64(value):
+        raise ValueError(BEYOND_INT64)
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return scalar_array(value, input._array.dtype, checks_half=False)
     kind = type(value)

@@ -11,8 +11,8 @@ import numpy as np
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.kernels.move.indexing import reduce_indexed, spread_indexed
-from numgrad.kernels.move.places import are_inside, places_along, put_along, take_along, taker_along
+from numgrad.kernels.move.indexing import spread_indexed
+from numgrad.kernels.move.places import are_inside, put_along, reduce_along, take_along, taker_along
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
@@ -61,8 +61,9 @@ def _spread(array: Array, shape: tuple[int, ...], dim: int, index: Array) -> Arr
     """Return zeros of a shape with elements added by position in a dim."""
     if not index.size:
         return np.zeros(shape, array.dtype)
-    places = places_along(index, dim, shape).ravel()
-    return spread_indexed((prod(shape),), (places,), array.ravel()).reshape(shape)
+    result = np.zeros(shape, array.dtype)
+    reduce_along(result, array, index, dim, "sum")
+    return result
 
 
 def scatter_into(
@@ -78,14 +79,12 @@ def scatter_into(
         return array.copy()
     if source.ndim and source.shape != index.shape:  # what lies behind the index's is not read
         source = source[tuple([slice(length) for length in index.shape or (1,)])]
+    result = private_copy(array)
     if reduce is None:
-        put = private_copy(array)
-        put_along(put, source, index, dim)
-        return put
-    values = source.ravel() if source.ndim else source
-    places = places_along(index, dim, array.shape).ravel()
-    found = reduce_indexed(array.ravel(), (places,), values, reduce, include_self)
-    return found.reshape(array.shape)
+        put_along(result, source, index, dim)
+    else:
+        reduce_along(result, source, index, dim, reduce, include_self)
+    return result
 
 
 def positions_of(*values: Any) -> Tensor:
@@ -268,6 +267,8 @@ def take(input: Tensor, index: Tensor, out: Tensor | None) -> Tensor:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
+    if index._array.size and not input._array.size:
+        raise IndexError("take(): tried to take from an empty tensor")
     result: Tensor = _TAKE.apply(
         input, index=flat_index(at_hand(index._array), size=input._array.size), held=(index,)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,44 @@ def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
+def _is_beside_nothing(input: Tensor, dim: int) -> bool:
+    """Return whether another dim of the input is empty, so that no position is ever looked at."""
+    shape = input._array.shape
+    return 0 in shape[:dim] or 0 in shape[dim + 1 :]
+
+
+def _nowhere(positions: Array) -> Array:
+    """Return positions that kernels take for others that they have nothing to do at."""
+    return np.zeros(positions.shape, np.int64)
+
+
+def _in_empty_dim(input: Tensor, dim: int, positions: Array) -> RuntimeError:
+    """Return PyTorch's error for positions in a dim of no length: of the view that it would make.
+
+    That has the parts at the positions one over the other.
+    """
+    sizes = list(input._array.shape)
+    strides = [1] * len(sizes)
+    for at in range(len(sizes) - 2, -1, -1):
+        strides[at] = strides[at + 1] * max(sizes[at + 1], 1)
+    sizes[dim], strides[dim] = positions.size, 0
+    itemsize = input._array.itemsize
+    room = sum((size - 1) * step for size, step in zip(sizes, strides, strict=True)) + 1
+    return RuntimeError(
+        f"setStorage: sizes {sizes}, strides {strides}, storage offset 0, and itemsize {itemsize} "
+        f"requiring a storage size of {room * itemsize} are out of bounds for storage of size 0"
+    )
+
+
+def _where_written(input: Tensor, dim: int, positions: Array, check: Callable[..., Array]) -> Array:
+    """Return positions in a dim that were checked, if there is anything at them."""
+    if _is_beside_nothing(input, dim):
+        return _nowhere(positions)
+    if length_of(input, dim) == 0 < positions.size:
+        raise _in_empty_dim(input, dim, positions)
+    return check(positions, size=length_of(input, dim), dim=dim)
+
+
 @declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
@@ -238,6 +277,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     at, positions = _read_vector(input, dim, index)
+    if length_of(input, at) == 0 < positions.size and input._array.ndim > 1:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     positions = check_selected(positions, size=length_of(input, at))
     if not input._array.ndim and positions.size != 1:
         raise RuntimeError(
@@ -319,7 +360,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     Raises
     ------
     IndexError
-        If there is no such dim, or the index has more dims.
+        If there is no such dim or, of a vector, position; or the index has more dims.
     RuntimeError
         If there is no such position, or `source` does not fit.
 
@@ -328,7 +369,12 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     tensor([0., 0., 3.])
     """
     at, positions = read_parts(input, dim, index, source, "index_add_")
-    positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    if input._array.ndim > 1 and not input._array.size:
+        positions = _nowhere(positions)
+    elif input._array.ndim < 2:
+        positions = check_selected(positions, size=length_of(input, at))
+    else:
+        positions = check_bounds(positions, size=length_of(input, at), dim=at)
     check_fits(alpha, input._array.dtype)
     kind = input._array.dtype.kind
     if kind in "iub":  # the number becomes one of the tensor's
@@ -375,7 +421,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
     _check_source(input, at, positions, source, "index_copy_", IndexError)
-    positions = _check_copied(positions, size=length_of(input, at), dim=at)
+    positions = _where_written(input, at, positions, _check_copied)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
     return result
 
@@ -412,7 +458,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if index._array.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     at, positions = _read_vector(input, dim, index)
-    positions = _filled_positions(positions, size=length_of(input, at), dim=at)
+    positions = _where_written(input, at, positions, _filled_positions)
     result: Tensor
     if isinstance(value, Tensor):
         if value._array.ndim:

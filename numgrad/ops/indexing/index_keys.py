@@ -7,10 +7,13 @@ and bools are collected and become one indexing operation on the last view.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import is_int64
+from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import (
     Traced,
     at_hand,
@@ -27,6 +30,7 @@ from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.slicing import select_view, slice_view
 from numgrad.ops.movement.unit_dims import unsqueeze
+from numgrad.ops.signatures.kinds import BEYOND_INT64
 
 __all__ = [
     "Indices",
@@ -85,7 +89,7 @@ def _read(item: Any) -> Any:
         return _read_array(item._array)
     note_given(item)
     if isinstance(item, np.ndarray):
-        return _read_array(plain(item))
+        return _read_array(as_positions(plain(item)))
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, (list, tuple, range)):
@@ -110,6 +114,17 @@ def _read_array(array: Array) -> Any:
             raise IndexError(_INDEX_DTYPES)
         return array
     raise IndexError(_INDEX_DTYPES)
+
+
+@silent
+def as_positions(array: Array) -> Array:
+    """Return a NumPy array as PyTorch takes it between brackets: but for masks, as int64.
+
+    What has a fraction or an imaginary part loses it.
+    """
+    if array.dtype.kind not in "iufc" or array.dtype in (np.int64, np.int32, np.uint8):
+        return array
+    return (array.real if array.dtype.kind == "c" else array).astype(np.int64)
 
 
 def _mask_of_bytes(array: Any) -> Any:
@@ -142,9 +157,16 @@ def _read_sequence(items: Any) -> Array:
         raise TypeError("new(): invalid data type 'str'")
     if array.dtype.kind == "b":
         return array
+    if array.dtype.kind in "uO" and not all(map(_is_held, array.flat)):
+        raise ValueError(BEYOND_INT64)
     if array.dtype.kind not in "iuf":
         raise IndexError(_KINDS.format(_type_name(items)))
     return array.astype(np.int64)
+
+
+def _is_held(item: Any) -> bool:
+    """Return whether what is no int, or one that int64 holds."""
+    return not isinstance(item, (int, np.integer)) or is_int64(int(item))
 
 
 def held_in(items: Sequence[Any]) -> list[Tensor]:
@@ -171,8 +193,12 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
     ------
     IndexError
         If there is no such position, or the tensor has no dims.
+    ValueError
+        If int64 does not hold the position.
     """
     shape = input._array.shape
+    if not is_int64(position):
+        raise ValueError(BEYOND_INT64)
     if not shape:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
@@ -317,27 +343,30 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
     Raises
     ------
     IndexError
-        If one leads outside, or the arrays do not broadcast.
+        If the arrays do not broadcast, or one leads outside; not where there is nothing to take.
     """
-    indices: list[Array | None] = []
-    ordinal = 0
-    for size, positions in zip(shape, found, strict=False):
-        if positions is None:
-            indices.append(None)
-            continue
-        positions = read_array(_own_positions, positions)
-        indices.append(_from_front(positions, size=size, ordinal=ordinal))
-        ordinal += 1
-    shapes = [positions.shape for positions in indices if positions is not None]
-    if all(each == shapes[0] for each in shapes):
-        return tuple(indices)
+    own = [None if each is None else read_array(_own_positions, each) for each in found]
+    shapes = [positions.shape for positions in own if positions is not None]
     try:
-        broadcast_shapes(shapes)
+        common = broadcast_shapes(shapes)
     except RuntimeError:
         words = ", ".join(str(list(each)) for each in shapes)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {words}"
         ) from None
+    whole = [size for size, each in zip_longest(shape, own) if each is None]
+    indexed = [size for size, each in zip(shape, own, strict=False) if each is not None]
+    if 0 in indexed and 0 not in common:
+        raise IndexError("index is out of bounds for dimension with size 0")
+    if 0 in common or 0 in whole:  # nothing is there, wherever it would be
+        return tuple([None if each is None else np.zeros(each.shape, np.int64) for each in own])
+    indices: list[Array | None] = []
+    ordinal = 0
+    for size, positions in zip(shape, own, strict=False):
+        if positions is not None:
+            positions = _from_front(positions, size=size, ordinal=ordinal)
+            ordinal += 1
+        indices.append(positions)
     return tuple(indices)
 
 

@@ -21,7 +21,7 @@ from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import flatten, reshape, view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.kinds import check_storage, type_name
 
 __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
@@ -327,6 +327,7 @@ def repeat(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {length}: {target}"
             )
+    check_storage(target)
     result: Tensor = _REPEAT.apply(input, repeats=numbers)
     return result
 
@@ -433,6 +434,7 @@ def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:
         raise RuntimeError("Repeats must be non-negative")
     shape = source._array.shape
     wide = (*shape[: at + 1], count, *shape[at + 1 :])
+    check_storage(wide)
     copied = clone_contiguous(expand_to(unsqueeze(source, at + 1), wide))
     return flatten(copied, at, at + 1)
 

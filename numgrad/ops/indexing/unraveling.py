@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+import numpy as np
+
 from numgrad.base import dtypes
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
+from numgrad.ops.movement.splitting import unbind
+from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.division import floor_divide, remainder
 from numgrad.ops.signatures.kinds import is_integer
 
@@ -51,10 +56,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             )
     if any(length < 0 for length in lengths):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(lengths)}")
-    indices = cast(indices, dtypes.int64.numpy)
-    found: list[Tensor] = []
-    behind = 1  # how many elements one step along the dim passes
-    for length in reversed(lengths):
-        found.append(remainder(floor_divide(indices, behind), int(length)))
-        behind *= int(length)
-    return tuple(reversed(found))
+    steps = [prod(lengths[dim + 1 :]) for dim in range(len(lengths))]
+    behind = [fresh(np.array(each, np.int64)) for each in (steps, lengths)]
+    along = unsqueeze(cast(indices, dtypes.int64.numpy), -1)
+    found: tuple[Tensor, ...] = unbind(remainder(floor_divide(along, behind[0]), behind[1]), -1)
+    return found

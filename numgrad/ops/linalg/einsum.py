@@ -341,8 +341,12 @@ def _sum_products(operands: Sequence[Tensor], equation: str) -> Tensor:
     (result, term) = left[0]
     result = _spread(result, term, plan.order)
     kept = len(plan.output)
-    left_over = [dim for dim in range(kept, len(plan.order)) if result._array.shape[dim] != 1]
-    return reshape(_sum_dims(result, left_over), result._array.shape[:kept])
+    # Dims of length 1 are summed, too: the result is in memory of its own.
+    left_over = [dim for dim in range(kept, len(plan.order)) if plan.order[dim] in term]
+    if left_over:
+        result = result.sum(tuple(left_over))
+    shape = result._array.shape[:kept]
+    return result if result._array.shape == shape else reshape(result, shape)
 
 
 def _contract(

@@ -18,13 +18,13 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array
 from numgrad.ops.core.out_argument import write_result
-from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
+from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.permuting import permute, t, transpose
 from numgrad.ops.linalg.products import bmm, dot, mm, mv, outer_product
 from numgrad.ops.movement.casts import contiguous, expand_to
-from numgrad.ops.movement.shape import flatten, reshape
+from numgrad.ops.movement.shape import flatten, reshape, unsafe_view
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.signatures.declared import declare
@@ -44,12 +44,6 @@ _DROP_FIRST = Primitive(
         lambda make: (matmul, [make(0), make(0, 2)], {}),
     ],
 )
-
-
-def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a tensor that nobody else sees in another shape, not as a view."""
-    result: Tensor = CATALOGUE["unsafe_view"].apply(input, shape=shape)
-    return result
 
 
 @declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
@@ -133,8 +127,8 @@ def _folded(input: Tensor, other: Tensor) -> Tensor:
     *shape, inner_length = large._array.shape
     tall = reshape(large, (prod(shape), inner_length))
     if small._array.ndim == 1:
-        return _unsafe_view(mv(tall, small), tuple(shape))
-    result = _unsafe_view(mm(tall, small), (*shape, small._array.shape[1]))
+        return unsafe_view(mv(tall, small), tuple(shape))
+    result = unsafe_view(mm(tall, small), (*shape, small._array.shape[1]))
     return transpose(result, -2, -1).contiguous() if flipped else result
 
 
@@ -157,7 +151,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     shape = (*batch, *(left[-2:-1]), *(right[-1:] if len(right) > 1 else ()))
     if len(right) == 1:
         product = squeeze(product, -1)
-    return _unsafe_view(product, shape)
+    return unsafe_view(product, shape)
 
 
 @declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",), dispatched=True)
@@ -336,10 +330,10 @@ def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     ndim = max(input._array.ndim, other._array.ndim)
     left = (1,) * (ndim - input._array.ndim) + input._array.shape
     right = (1,) * (ndim - other._array.ndim) + other._array.shape
-    spread = _unsafe_view(input, tuple(n for length in left for n in (length, 1)))
-    repeated = _unsafe_view(other, tuple(n for length in right for n in (1, length)))
+    spread = unsafe_view(input, tuple(n for length in left for n in (length, 1)))
+    repeated = unsafe_view(other, tuple(n for length in right for n in (1, length)))
     shape = tuple(m * n for m, n in zip(left, right, strict=True))
-    result = _unsafe_view(mul(spread, repeated), shape)
+    result = unsafe_view(mul(spread, repeated), shape)
     return result if out is None else write_result("kron", contiguous(result), out)
 
 

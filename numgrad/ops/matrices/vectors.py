@@ -251,7 +251,9 @@ def linalg_vander(x: Tensor, N: int | None) -> Tensor:
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{x.dtype.scalar_name}"
         )
-    count = (array.shape[-1] if array.ndim else 0) if N is None else N
+    if not array.ndim:
+        x = unsqueeze(x, 0)
+    count = x._array.shape[-1] if N is None else N
     if count < 2:
         raise RuntimeError("N must be greater than 1.")
     return _powers(_wide(x), count)

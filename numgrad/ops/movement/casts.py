@@ -91,7 +91,7 @@ def _broadcast_dims(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _quick_sum_to(array: Array, shape: tuple[int, ...]) -> Any:
     dims = _broadcast_dims(array, shape)
     keepdim = len(dims) + len(shape) > array.ndim  # then those that are left have size 1
-    run = reductions.short_as_it_lies("sum", array, dims, keepdim)
+    run = reductions.specialised_as_it_lies("sum", array, dims, keepdim)
     if run is None or run(array).shape == shape:
         return run
     return lambda array: run(array).reshape(shape)
@@ -187,7 +187,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """
     shape = size
     own = input._array.shape
-    if shape == own:
+    if shape == own and shape:  # a number is a sum in PyTorch, in memory of its own
         return input
     leading = len(own) - len(shape)
     if leading < 0 or any(a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)):

@@ -17,7 +17,7 @@ from numgrad.ops.movement.casts import clone_contiguous, contiguous
 from numgrad.ops.movement.dtype_views import view_dtype
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["flatten", "reshape", "reshaping", "view"]
+__all__ = ["flatten", "reshape", "reshaping", "unsafe_view", "view"]
 
 Array = np.ndarray[Any, Any]
 
@@ -85,6 +85,12 @@ _UNSAFE_VIEW = reshaping(
     lies=_memory_of_reshaped,
     gaps=True,
 )
+
+
+def unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a tensor that nobody else sees in another shape, not as a view."""
+    result: Tensor = _UNSAFE_VIEW.apply(input, shape=shape)
+    return result
 
 
 def _infer(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -169,7 +169,7 @@ _SCATTER: Primitive = Primitive(
     ["input", "src"],
     [
         lambda g, src_shape, outer, inner: _scatter(g, _zeros_like(g, src_shape), outer, inner),
-        lambda g, outer, inner: _read(g, outer, inner),
+        lambda g, outer, inner: _read_anywhere(g, outer, inner),
     ],
     linear=True,
     lies=_lies_as_scattered,
@@ -192,11 +192,20 @@ def _zeros_like(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
-    """Return what lies at `inner` in an input taken as laid out like `outer`."""
+    """Return what lies at `inner` in an input taken as laid out like `outer`, which begins at 0."""
     if scatter.same_layout(input._array, outer):
         result: Tensor = _AS_STRIDED.apply(input, layout=inner, own=outer)
         return result
     return move(input, outer, inner, outer)
+
+
+def _read_anywhere(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
+    """Return what lies at `inner` in an input taken as laid out like `outer`; outside, zeros."""
+    (start, stop), (low, high) = extent(outer), extent(inner)
+    if low < high and not start <= low <= high <= stop:
+        return move(input, outer, inner, outer)
+    (shape, stride, begin), (size, steps, first) = outer, inner
+    return _read(input, (shape, stride, 0), (size, steps, first - begin))
 
 
 def place(

@@ -11,6 +11,7 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.shape import reshaping
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = ["expand", "expanded_size", "squeeze", "unsqueeze"]
 
@@ -125,7 +126,9 @@ def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return expand_to(input, expanded_size(input, size))
+    shape = expanded_size(input, size)
+    check_storage(shape)  # of no bytes, but NumPy counts them
+    return expand_to(input, shape)
 
 
 def expanded_size(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:

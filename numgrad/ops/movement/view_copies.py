@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numgrad.base.dtypes import dtype
 from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
@@ -80,6 +81,14 @@ def _detached(input: Tensor) -> Tensor:
     return alias(detach(input))
 
 
+def _viewed(input: Tensor, *size: Any, **keywords: Any) -> Tensor:
+    """Return a view, or a copy where none can show that: it is copied in any case."""
+    by_size = METHODS["reshape"] if "dtype" not in keywords else METHODS["view"]
+    is_dtype = len(size) == 1 and isinstance(size[0], dtype)
+    result: Tensor = (METHODS["view"] if is_dtype else by_size)(input, *size, **keywords)
+    return result
+
+
 def _views() -> dict[str, Callable[..., Any]]:
     """Return the functions of the views that are declared, by name."""
     found: dict[str, Callable[..., Any]] = {"alias": alias, "slice": _slice, "detach": _detached}
@@ -91,6 +100,7 @@ def _views() -> dict[str, Callable[..., Any]]:
                     found[name] = METHODS[name] if name in METHODS else FUNCTIONS[name]
                     break
     found["narrow"] = METHODS["narrow"]  # a slice, by other numbers
+    found["view"] = _viewed
     return found
 
 

@@ -26,6 +26,7 @@ _FILES = (
     "numbered_losses",
     "native_layers",
     "cells",
+    "recurrent",
 )
 with declaring_own():
     for _file in _FILES:

@@ -329,7 +329,11 @@ def hardsigmoid(input: Tensor, inplace: bool) -> Tensor:
     return activated(HARDSIGMOID, input, inplace=inplace)
 
 
-@declare("gelu(Tensor input, *, str approximate='none')", function=False, method=False)
+@declare(
+    "gelu(Tensor input, *, str approximate='none', Tensor? out=None)",
+    function=False,
+    method=False,
+)
 def gelu(input: Tensor, approximate: str) -> Tensor:
     """Return x Phi(x), Phi being the distribution function of the standard normal one.
 
@@ -349,7 +353,9 @@ def gelu(input: Tensor, approximate: str) -> Tensor:
     return activated(GELU if approximate == "none" else GELU_TANH, input)
 
 
-@declare("softshrink(Tensor input, number lambd=0.5)", function=False, method=False)
+@declare(
+    "softshrink(Tensor input, number lambd=0.5, *, Tensor? out=None)", function=False, method=False
+)
 def softshrink(input: Tensor, lambd: Any) -> Tensor:
     """Return x moved towards 0 by `lambd`, and 0 where it would be beyond.
 

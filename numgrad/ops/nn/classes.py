@@ -121,6 +121,7 @@ class _Chosen:
             target = squeeze(target, 0)
         if str(target._array.dtype) != "int64":
             target = target.long()
+        target = target.contiguous()
         self.counted = target != ignored
         self.classes = wrap(_classes_of(target._array, count=shape[self.dim], ignored=ignored))
         self.weights = where(self.counted, 1.0, 0.0).to(input.dtype)

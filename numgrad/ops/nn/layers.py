@@ -17,6 +17,7 @@ from numgrad.ops.linalg.addmm import addmm
 from numgrad.ops.linalg.einsum import einsum
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.linalg.permuting import t
+from numgrad.ops.movement.shape import unsafe_view
 from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -33,7 +34,7 @@ __all__ = [
 
 
 @declare(
-    "linear(Tensor input, Tensor weight, Tensor? bias=None)",
+    "linear(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor? out=None)",
     function=False,
     method=False,
     dispatched=True,
@@ -229,7 +230,7 @@ def embedding(
     found = rows_by_number(weight, numbers, scale_grad_by_freq)
     if padding_idx is not None:
         found = where((numbers == padding_idx).reshape(-1, 1), found.detach(), found)
-    result: Tensor = found.reshape((*input._array.shape, weight._array.shape[1]))
+    result: Tensor = unsafe_view(found, (*input._array.shape, weight._array.shape[1]))
     return result
 
 

@@ -118,7 +118,6 @@ for _of, _signature, _rule, _dispatched, _example in (
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps)",
     method=False,
-    dispatched=True,
 )
 def _native_layer_norm(
     input: Tensor,
@@ -135,7 +134,8 @@ def _native_layer_norm(
     >>> ng.native_layer_norm(ng.tensor([[1.0, 3.0]]), (2,), None, None, 0.0)[1]
     tensor([[2.]])
     """
-    return of_last_dims(input, normalized_shape, weight, bias, eps)
+    result, middle, factor = of_last_dims(input, normalized_shape, weight, bias, eps)
+    return result, middle.detach(), factor.detach()
 
 
 @declare(
@@ -200,7 +200,7 @@ def _native_batch_norm(
     )
     if not training:
         return result, zeros(0, dtype=input.dtype), zeros(0, dtype=input.dtype)
-    return result, middle.reshape(-1), factor.reshape(-1)
+    return result, middle.detach().reshape(-1), factor.detach().reshape(-1)
 
 
 @declare("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False, dispatched=True)

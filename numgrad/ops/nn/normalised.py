@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.layouts import (
+    channels_last,
+    channels_last_3d,
+    channels_last_of,
+    contiguous_format,
+    is_in_order,
+)
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.movement.shape import unsafe_view
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
@@ -63,6 +71,15 @@ def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
     return result if bias is None else result + bias
 
 
+def _moments(input: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return variances and means: of nothing, too, without the warning of `var_mean`."""
+    if input._array.size:
+        moments: tuple[Tensor, Tensor] = var_mean(input, dims, correction=0, keepdim=True)
+        return moments
+    middle = mean(input, dims, True)
+    return mean((input - middle) ** 2, dims, True), middle
+
+
 def of_last_dims(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -76,7 +93,8 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    input = input.contiguous()
+    variance, middle = _moments(input, dims)
     factor = rsqrt(variance + eps)
     return _scaled((input - middle) * factor, weight, bias), middle, factor
 
@@ -157,6 +175,7 @@ def rms_norm(
         raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
+    input = input.contiguous()
     return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
 
 
@@ -165,7 +184,7 @@ def rms_norm(
 
 def _of_channels(part: Tensor, ndim: int) -> Tensor:
     """Return a vector with an element for each channel as it broadcasts to an input."""
-    return part.reshape((1, -1, *[1] * (ndim - 2)))
+    return part.reshape((*[1] * min(ndim - 1, 1), part._array.size, *[1] * (ndim - 2)))
 
 
 def _check_channels(count: int, parts: dict[str, Tensor | None]) -> None:
@@ -191,6 +210,16 @@ def _check_several(sizes: Sequence[int], shown: Any) -> None:
         )
 
 
+def _format_of(input: Tensor) -> Any:
+    """Return the format that channels are normalised in: whatever the strides of dims of 1."""
+    shape, strides = input._array.shape, input.stride()
+    if not input.is_contiguous():
+        for own in (channels_last, channels_last_3d):
+            if is_in_order(shape, strides, own):
+                return own
+    return channels_last_of(shape, strides) or contiguous_format
+
+
 def of_channels(
     input: Tensor,
     running_mean: Tensor | None,
@@ -211,6 +240,7 @@ def of_channels(
     count = shape[1] if len(shape) > 1 else 0
     _check_channels(count, {**parts, "weight": weight, "bias": bias})
     ndim = len(shape)
+    input = input.contiguous(memory_format=_format_of(input))
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not training:
         assert running_mean is not None and running_var is not None
@@ -218,7 +248,7 @@ def of_channels(
         factor = rsqrt(variance + eps)
         return _scaled((input - middle) * factor, scale, shift), middle, factor
     dims = [0, *range(2, ndim)]
-    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    variance, middle = _moments(input, dims)
     rows = input._array.size // max(count, 1)
     _update(running_mean, middle.reshape(-1), momentum)
     _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
@@ -308,10 +338,10 @@ def of_groups(
                 f"but got {name} of shape {list(part._array.shape)} and input of shape "
                 f"{list(shape)}"
             )
-    groups = input.reshape(shape[0], num_groups, -1)
-    variance, middle = var_mean(groups, [2], correction=0, keepdim=True)
+    groups = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+    variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
-    result = ((groups - middle) * factor).reshape(shape)
+    result = unsafe_view((groups - middle) * factor, shape)
     scale, shift = (
         None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
     )
@@ -380,16 +410,17 @@ def of_own_channels(
         )
     parts = {"running_mean": running_mean, "running_var": running_var}
     _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
+    input = input.contiguous()
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not use_input_stats:
         assert running_mean is not None and running_var is not None
         middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
     else:
-        variance, middle = var_mean(input, [*range(2, ndim)], correction=0, keepdim=True)
+        variance, middle = _moments(input, [*range(2, ndim)])
         found = variance * (count / max(count - 1, 1))
         _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
         _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
-    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift).view(shape)
 
 
 @declare(

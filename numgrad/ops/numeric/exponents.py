@@ -31,7 +31,13 @@ Array = np.ndarray[Any, Any]
 
 
 def _with_powers(arrays: list[Array]) -> list[Array]:
-    """Return what decides how a result lies: PyTorch's powers are in memory of their own."""
+    """Return what decides how a result lies: PyTorch's powers of two lie row by row."""
+    base, *exponents = arrays
+    return [base, *[np.empty(each.shape, each.dtype) for each in exponents]]
+
+
+def _without_gaps(arrays: list[Array]) -> list[Array]:
+    """Return what decides how a result lies: PyTorch's exponents are cast to new memory."""
     base, *exponents = arrays
     return [base, *map(like_input, exponents)]
 
@@ -43,7 +49,7 @@ _LDEXP: ElementwisePrimitive = binary(
     kind="float",
     accepts="f",
     kernel_name="ldexp_cpu_exp",
-    deciding=_with_powers,
+    deciding=_without_gaps,
     doc="Return input * 2**other for whole numbers `other`, rounded once.",
 )
 _LDEXP_OF_POWER = binary(

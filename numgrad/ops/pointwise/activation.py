@@ -165,7 +165,10 @@ _SOFTPLUS = elementwise(
 )
 
 
-@declare("softplus(Tensor input, number beta=1, number threshold=20)", method=False)
+@declare(
+    "softplus(Tensor input, number beta=1, number threshold=20, *, Tensor? out=None)",
+    method=False,
+)
 def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     """Return ``ln(1 + exp(beta * input)) / beta``, and `input` where ``beta * input > threshold``.
 
@@ -194,7 +197,7 @@ _LOGSIGMOID = unary(
 )
 
 
-@declare("logsigmoid(Tensor input)", method=False, plain=_LOGSIGMOID)
+@declare("logsigmoid(Tensor input, *, Tensor? out=None)", method=False, plain=_LOGSIGMOID)
 def logsigmoid(input: Tensor) -> Tensor:
     """Return ``ln(1 / (1 + exp(-input)))``, without overflow or loss of digits on the way.
 

@@ -12,7 +12,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, number
-from numgrad.ops.core.promotion import refuse_wide, result_dtype
+from numgrad.ops.core.promotion import in_64_bits, result_dtype
 from numgrad.ops.pointwise.complex import absolute, conj
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -129,6 +129,14 @@ def _checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
     return alpha
 
 
+def _subtracted(input: Any, other: Any, alpha: Any) -> Any:
+    """Return `alpha`; if it is an int from 2**63 on and the result is one, what its 64 bits are."""
+    if dtypes.kind_of_number(alpha) != "unsigned":
+        return alpha
+    integral = result_dtype([input, other]).category < dtypes.FLOATING
+    return in_64_bits([alpha])[0] if integral else alpha
+
+
 _SCALED = "operand input, operand other, *, number alpha=1, Tensor? out=None"
 _SCALED_FIRST = "Tensor input, number alpha, Tensor other, *, Tensor? out=None"
 
@@ -178,8 +186,7 @@ def _check_not_bool(input: Any, other: Any) -> None:
         )
     if any(kinds):
         for value in (input, other):
-            if isinstance(value, int):
-                refuse_wide(value)
+            dtypes.kind_of_number(value)
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
             "to invert a mask, use the `~` or `logical_not()` operator instead."
@@ -211,7 +218,7 @@ def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     if type(alpha) is int and alpha == 1:
         return _MINUS(input, other, out=out)
     _check_not_bool(input, other)
-    alpha = _checked_alpha(input, other, alpha)
+    alpha = _checked_alpha(input, other, _subtracted(input, other, alpha))
     return _MINUS_SCALED(input, other, alpha, out=out)
 
 
@@ -233,7 +240,7 @@ def rsub(input: Tensor, other: Any, alpha: Any) -> Any:
     by_tensor = isinstance(other, Tensor)
     if type(alpha) is int and alpha == 1:
         return (_RMINUS_TENSOR if by_tensor else _RMINUS)(input, other)
-    alpha = _checked_alpha(input, other, alpha)
+    alpha = _checked_alpha(input, other, _subtracted(input, other, alpha))
     return (_RMINUS_TENSOR_SCALED if by_tensor else _RMINUS_SCALED)(input, other, alpha)
 
 

@@ -11,7 +11,7 @@ from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import MASK, POSITIVE, REAL, number
 from numgrad.ops.pointwise.complex import conj, is_complex, real, zero_of
@@ -247,6 +247,7 @@ _POW_OF_NUMBER = elementwise(
     numbers=("base",),
     wide=(),
     function_name="pow",
+    deciding=lambda arrays: [],  # PyTorch's lies row by row, whatever the exponent does
     kernel_name="pow",
     doc="Return base ** exponent for a number `base`.",
 )
@@ -296,6 +297,8 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     kind = input._array.dtype.kind
     if kind in "iub" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if kind in "iub" and dtypes.kind_of_number(exponent) == "unsigned":
+        check_fits(exponent, dtypes.int64.numpy)  # raises: the words are of int64 for all integers
     power = _POW_NUMBER
     if kind in "fc" or (kind in "iu" and type(exponent) is int):
         power = _EASY.get(exponent, _POW_NUMBER)

@@ -15,7 +15,7 @@ from numgrad.ops.calls.keys import IN_EVERY_FLOAT
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.core.out_argument import refuse_gradients
-from numgrad.ops.core.promotion import refuse_wide, result_dtype
+from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
 
@@ -325,8 +325,6 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
         if isinstance(bound, (int, float)) and isinstance(input, Tensor):
             if input._array.dtype.kind == "f" and -IN_EVERY_FLOAT < bound < IN_EVERY_FLOAT:
                 continue
-            if isinstance(bound, int):
-                refuse_wide(bound)
             dtype = result_dtype([input, *[each for each in bounds if each is not None]])
             scalar_array(bound, dtype.numpy)
 

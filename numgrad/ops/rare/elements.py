@@ -195,7 +195,8 @@ def _hashes(array: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     wide = array.astype(np.float64) if array.dtype.kind == "f" else array.astype(np.int64)
     bits = wide.view(np.uint64)
     joined: Any = np.bitwise_xor.reduce
-    return np.array(joined(bits, axis=dims or None, keepdims=keepdim), order="C")
+    axis = (dims or None) if array.ndim else None  # PyTorch takes a number for a vector of one
+    return np.array(joined(bits, axis=axis, keepdims=keepdim), order="C")
 
 
 _HASHES = Primitive("hash_tensor", "NotImplemented", _hashes, ["input"], [None], listed=False)

@@ -26,7 +26,7 @@ def _declare(name: str) -> Primitive:
         getattr(argextrema, name),
         ["input"],
         [None],
-        few=lambda array, dims, keepdim: argextrema.short(
+        few=lambda array, dims, keepdim: argextrema.specialised(
             name, array.shape, array.dtype, dims, keepdim
         ),
     )

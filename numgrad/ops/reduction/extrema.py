@@ -59,7 +59,7 @@ def _over_dims(name: str) -> Primitive:
         getattr(kernels, name),
         ["input"],
         [_shared_evenly],
-        few=lambda array, dims, keepdim: kernels.short(
+        few=lambda array, dims, keepdim: kernels.specialised(
             name, array.shape, array.dtype, dims, keepdim
         ),
         samples=[
@@ -153,7 +153,7 @@ def _of_all(name: str) -> Primitive:
         ["input"],
         [shared_with_nan],
         by_numbers=True,
-        few=lambda array: kernels.short(
+        few=lambda array: kernels.specialised(
             f"a{name}", array.shape, array.dtype, tuple(range(array.ndim))
         ),
         samples=[
@@ -176,7 +176,7 @@ def _along_dim(name: str) -> Primitive:
             )
         ],
         outputs=("values", "indices"),
-        few=lambda array, dim, keepdim: argextrema.short(
+        few=lambda array, dim, keepdim: argextrema.specialised(
             name, array.shape, array.dtype, (dim,) if array.ndim else (), keepdim
         ),
         samples=[

@@ -100,7 +100,7 @@ def _std_mean(array: Array, dims: Dims, keepdim: bool, correction: float) -> tup
 def _quick_var(
     array: Array, dims: Dims, keepdim: bool, correction: float, named: bool, root: bool
 ) -> Any:
-    return kernels.short_var(array.shape, array.dtype, dims, keepdim, correction, root=root)
+    return kernels.specialised_var(array.shape, array.dtype, dims, keepdim, correction, root=root)
 
 
 def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",)) -> Primitive:

@@ -78,7 +78,7 @@ def _or_0(y: Tensor, ratio: Tensor) -> Tensor:
 def _quick_norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Any:
     if p != 2 or dtype is not None:
         return None
-    return reductions.short_norm(array.shape, array.dtype, dims, keepdim)
+    return reductions.specialised_norm(array.shape, array.dtype, dims, keepdim)
 
 
 _NORM: Primitive = Primitive(
@@ -225,7 +225,7 @@ def _quick_gradient(
 ) -> Any:
     if not _are_in_rows(cotangent, input, output) or cotangent.dtype != input.dtype:
         return None
-    return softmax.short_logsumexp_gradient(input.shape, input.dtype, dims)
+    return softmax.specialised_logsumexp_gradient(input.shape, input.dtype, dims)
 
 
 def _walked(cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool) -> list[Any]:
@@ -286,7 +286,7 @@ _LOGSUMEXP: Primitive = Primitive(
     moments.logsumexp,
     ["input"],
     [_logsumexp_rule],
-    few=lambda array, dims, keepdim: moments.short_logsumexp(
+    few=lambda array, dims, keepdim: moments.specialised_logsumexp(
         array.shape, array.dtype, dims, keepdim
     ),
     samples=[

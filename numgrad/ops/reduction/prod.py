@@ -81,7 +81,7 @@ def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
 def _quick_prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
-    return kernels.short("prod", array.shape, array.dtype, dims, keepdim)
+    return kernels.specialised("prod", array.shape, array.dtype, dims, keepdim)
 
 
 _PRODUCTS: list[Primitive] = [

@@ -143,14 +143,14 @@ def _sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
 def _sum_of_few(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
-    return kernels.short("sum", array.shape, array.dtype, dims, keepdim)
+    return kernels.specialised("sum", array.shape, array.dtype, dims, keepdim)
 
 
 def _quick_sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
-    short, total = kernels.short_as_it_lies("sum", array, dims, keepdim), kernels.sum
-    return short or (lambda array: total(array, dims, keepdim))
+    few, total = kernels.specialised_as_it_lies("sum", array, dims, keepdim), kernels.sum
+    return few or (lambda array: total(array, dims, keepdim))
 
 
 _TOTAL: Primitive = Primitive(
@@ -263,7 +263,7 @@ def _mean_rule(g: Tensor, input_shape: tuple[int, ...], dims: Dims, keepdim: boo
 def _quick_mean(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None and dtype != array.dtype:
         return None
-    return kernels.short_mean(array.shape, array.dtype, dims, keepdim)
+    return kernels.specialised_mean(array.shape, array.dtype, dims, keepdim)
 
 
 _AVERAGE: Primitive = Primitive(

@@ -32,7 +32,11 @@ def _scanned(scan: Any, array: Array, dim: int, reverse: bool, dtype: Any) -> Ar
 
 
 def _quick_scan(name: str, array: Array, dim: int, reverse: bool, dtype: Any) -> Any:
-    return None if dtype is not None else scans.short(name, array.shape, array.dtype, dim, reverse)
+    return (
+        None
+        if dtype is not None
+        else scans.specialised(name, array.shape, array.dtype, dim, reverse)
+    )
 
 
 def _is_one(tensor: Tensor, dim: int) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels import softmax as kernels
+from numgrad.kernels.move.layout import Array
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype
 from numgrad.ops.core.primitive import Primitive
@@ -19,22 +21,40 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["log_softmax", "softmax"]
 
 
+def _refuse(name: str, ndim: int, dim: int, computed: dtypes.dtype) -> None:
+    """Raise PyTorch's error unless a dtype is of floating point."""
+    if not computed.is_floating_point:
+        last = "_lastdim" if dim >= ndim - 1 else ""
+        raise NotImplementedError(
+            f"\"{name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
+        )
+
+
+def _gradient_of_floats(name: str, kernel: Callable[..., Array]) -> Callable[..., Array]:
+    def forward(cotangent: Array, output: Array, dim: int) -> Array:
+        if output.size:
+            _refuse(name, output.ndim, dim, dtypes.of_numpy(output.dtype))
+        return kernel(cotangent, output, dim)
+
+    return forward
+
+
 def _quick_gradient(name: str) -> Any:
-    return lambda cotangent, output, dim: kernels.short_gradient(
+    return lambda cotangent, output, dim: kernels.specialised_gradient(
         name, output.shape, output.dtype, dim
     )
 
 
 def _quick(name: str) -> Any:
     return lambda input, dim, dtype: (
-        None if dtype is not None else kernels.short(name, input.shape, input.dtype, dim)
+        None if dtype is not None else kernels.specialised(name, input.shape, input.dtype, dim)
     )
 
 
 _SOFTMAX_BACKWARD: Primitive = Primitive(
     "softmax_backward",
     "SoftmaxBackwardDataBackward0",
-    kernels.softmax_gradient,
+    _gradient_of_floats("softmax_backward", kernels.softmax_gradient),
     ["cotangent", "output"],
     [
         # It is a symmetric map of the cotangent.
@@ -55,7 +75,7 @@ _SOFTMAX_BACKWARD: Primitive = Primitive(
 _LOG_SOFTMAX_BACKWARD: Primitive = Primitive(
     "log_softmax_backward",
     "LogSoftmaxBackwardDataBackward0",
-    kernels.log_softmax_gradient,
+    _gradient_of_floats("log_softmax_backward", kernels.log_softmax_gradient),
     ["cotangent", "output"],
     [
         lambda g, output, dim: sub(g, sum_(mul(g, exp(output)), dim, True)),
@@ -101,13 +121,9 @@ _LOG_SOFTMAX: Primitive = Primitive(
 
 def _call(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     position = wrap_dim(dim, input._array.ndim)
-    computed = dtype or input.dtype
-    if not computed.is_floating_point and input._array.size:  # of none there is nothing to compute
-        last = "_lastdim" if position >= input._array.ndim - 1 else ""
-        raise NotImplementedError(
-            f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
-        )
-    chosen = None if dtype is None else computed.numpy
+    if input._array.size:  # of none there is nothing to compute
+        _refuse(primitive.name, input._array.ndim, position, dtype or input.dtype)
+    chosen = None if dtype is None else dtype.numpy
     result: Tensor = primitive.apply(input, dim=position, dtype=chosen)
     return result
 

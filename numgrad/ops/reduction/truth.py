@@ -29,7 +29,7 @@ def _truth(name: str) -> Primitive:
     def quick(array: Array, dims: Dims, keepdim: bool) -> Any:
         if array.dtype == np.uint8:
             return None
-        return kernels.short(name, array.shape, array.dtype, dims, keepdim)
+        return kernels.specialised(name, array.shape, array.dtype, dims, keepdim)
 
     return Primitive(name, "NotImplemented", forward, ["input"], [None], few=quick)
 

@@ -48,12 +48,15 @@ _SEARCH = Primitive(
 )
 
 
+_as_array = silent(np.asarray)
+
+
 def number_in(value: Any, dtype: np.dtype[Any]) -> Array:
     """Return a number as an array; a dtype that has no room for it takes it round the corner."""
     note_given(value)
     if dtype.kind in "iu":
         return np.array(int(value) & 2**64 - 1, np.uint64).astype(dtype)
-    return silent(np.asarray)(value, dtype)
+    return _as_array(value, dtype)
 
 
 def _check_side(side: str | None, right: bool) -> None:

@@ -20,6 +20,7 @@ what is wrong with it. What stands before the last line where calls are remember
 
 from __future__ import annotations
 
+from numgrad.ops.calls.keys import in_int64
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -184,7 +185,8 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
     kinds = [KINDS[kind] for kind in parameter.kinds]
     plain = " or ".join(sorted({f"{kind.plain}({value})" for kind in kinds if kind.plain}))
     if parameter.alone:
-        plain = f"({value},) if type({value}) is int else {plain}"
+        fits = f"type({value}) is int and {in_int64(value)}"
+        plain = f"({value},) if {fits} else {plain}"
     elif len(kinds) > 1:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +18,12 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.modes.state import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.ops.core.promotion import refuse_wide
+from numgrad.ops.calls.keys import in_int64
 from numgrad.ops.core.type_names import OWNERS, type_name
 from numgrad.ops.signatures.signature import ABSENT
 
 __all__ = [
+    "BEYOND_INT64",
     "KINDS",
     "NAMES",
     "OWNERS",
@@ -31,6 +32,7 @@ __all__ = [
     "as_number",
     "as_size",
     "check_device",
+    "check_storage",
     "is_integer",
     "is_number",
     "plain_floats",
@@ -47,6 +49,7 @@ OPERANDS = (Tensor, *NUMBERS)
 # What is handed on as it is, beside ints that a dtype holds; NumPy's numbers are converted first.
 PLAIN_NUMBERS = frozenset({float, bool, complex})
 NUMPY_NUMBERS = frozenset({np.dtype(code).type for code in "?bhilqBHILQefdFD"})
+BEYOND_INT64 = "Overflow when unpacking long long"
 # The names of a function and of its parameter.
 Where = tuple[str, str]
 
@@ -62,8 +65,17 @@ def is_integer(value: Any) -> bool:
 
 
 def as_integer(value: Any) -> int:
-    """Return an integer of any kind as a Python int."""
-    return int(_number_in(value)) if isinstance(value, Tensor) else int(value)
+    """Return an integer of any kind as a Python int.
+
+    Raises
+    ------
+    ValueError
+        If int64 does not hold it: a dim, a length, a count.
+    """
+    integer = int(_number_in(value)) if isinstance(value, Tensor) else int(value)
+    if not dtypes.is_int64(integer):
+        raise ValueError(BEYOND_INT64)
+    return integer
 
 
 def _number_in(tensor: Tensor) -> Any:
@@ -91,8 +103,7 @@ def as_number(value: Any) -> Any:
     if isinstance(value, Tensor):
         return _number_in(value)
     note_given(value)
-    if isinstance(value, int):
-        refuse_wide(value)
+    dtypes.kind_of_number(value)
     if isinstance(value, np.bool_):  # to PyTorch, NumPy's bool is a floating point number here
         return float(value)
     return value.item() if isinstance(value, np.generic) else value
@@ -116,7 +127,12 @@ def _as_floats(where: Where, value: Any) -> tuple[float, ...]:
                 f"{where[0]}(): argument '{where[1]}' must be tuple of floats, but found element "
                 f"of type {type_name(each)} at pos {position + 1}"
             )
-    return tuple([float(as_number(each)) for each in value])
+    return tuple([_as_float(each) for each in value])
+
+
+def _as_float(value: Any) -> float:
+    """Return a number as the nearest float: an int beyond 64 bits, too."""
+    return float(value) if isinstance(value, int) else float(as_number(value))
 
 
 def plain_floats(values: Any) -> tuple[float, ...] | None:
@@ -169,11 +185,13 @@ def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
     if not isinstance(value, (tuple, list)):
         return (as_integer(value),)
     for position, each in enumerate(value):
-        if not _is_length(each):
+        error = "" if _is_length(each) else f"type must be tuple of ints,but got {type_name(each)}"
+        if not error and not isinstance(each, Tensor) and not dtypes.is_int64(int(each)):
+            error = BEYOND_INT64
+        if error:
             raise TypeError(
                 f"{where[0]}(): argument '{where[1]}'"
-                f' failed to unpack the object at pos {position + 1} with error "type must '
-                f'be tuple of ints,but got {type_name(each)}"'
+                f' failed to unpack the object at pos {position + 1} with error "{error}"'
             )
     return tuple([as_integer(each) for each in value])
 
@@ -183,12 +201,12 @@ def plain_ints(values: Any) -> tuple[int, ...] | None:
     if not isinstance(values, (tuple, list)):
         return None
     for value in values:
-        if type(value) is not int:
+        if type(value) is not int or not dtypes.is_int64(value):
             return None
     return values if type(values) is tuple else tuple(values)
 
 
-_BEYOND_SIZES = 2**62
+_BEYOND_SIZES = 2**59  # elements of 16 bytes, of which no memory has so many
 
 
 def plain_size(values: Any) -> tuple[int, ...] | None:
@@ -199,7 +217,7 @@ def plain_size(values: Any) -> tuple[int, ...] | None:
     for value in values:
         if type(value) is not int or value < 0:
             return None
-        count *= value
+        count *= value or 1  # where there is none, NumPy wants room for the other lengths
     return tuple(values) if count < _BEYOND_SIZES else None
 
 
@@ -218,9 +236,19 @@ def as_size(where: Where, value: Any, complaint: str | None = None) -> tuple[int
         raise RuntimeError(
             complaint or f"Trying to create tensor with negative dimension {negative}: {list(size)}"
         )
-    if math.prod(size) >= 2**63:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    check_storage(size)
     return size
+
+
+def check_storage(size: Sequence[int]) -> None:
+    """Raise if no memory could hold an array of these lengths.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    if math.prod([length or 1 for length in size]) >= _BEYOND_SIZES:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
 
 
 # --- tensors -------------------------------------------------------------------------------------
@@ -370,7 +398,7 @@ KINDS = {
         "int",
         "int",
         "int",
-        "type({0}) is not int",
+        f"type({{0}}) is not int or not {in_int64('{0}')}",
         is_integer,
         lambda where, value: as_integer(value),
     ),
@@ -391,9 +419,9 @@ KINDS = {
         "float",
         "float",
         "float",
-        "type({0}) is not float and type({0}) is not int",
+        f"type({{0}}) is not float and (type({{0}}) is not int or not {in_int64('{0}')})",
         _is_float,
-        lambda where, value: float(as_number(value)),
+        lambda where, value: _as_float(value),
     ),
     "float[]": Kind(
         "tuple of floats",
@@ -417,7 +445,7 @@ KINDS = {
         "Number",
         "Number | Tensor",
         "number",
-        "type({0}) not in PLAIN_NUMBERS and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
+        f"type({{0}}) not in PLAIN_NUMBERS and (type({{0}}) is not int or not {in_int64('{0}')})",
         is_number,
         lambda where, value: as_number(value),
     ),

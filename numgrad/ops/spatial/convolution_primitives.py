@@ -20,6 +20,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.reduction.reductions import sum as sum_of
+from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 
 __all__ = ["convolve", "transposed_sizes"]
 
@@ -54,9 +55,29 @@ def _convolution(
 ) -> Array:
     steps = Steps(stride, padding, dilation)
     if not transposed:
-        return convolutions.convolution(input, weight, steps, groups)
-    sizes = transposed_sizes(input.shape[2:], weight.shape[2:], steps, output_padding)
-    return convolutions.transposed_convolution(input, weight, sizes, steps, groups)
+        result = convolutions.convolution(input, weight, steps, groups)
+    else:
+        sizes = transposed_sizes(input.shape[2:], weight.shape[2:], steps, output_padding)
+        result = convolutions.transposed_convolution(input, weight, sizes, steps, groups)
+    if len(stride) == 1:
+        return as_images_lie(result[:, :, None], _image_of_lines(weight))[:, :, 0]
+    return result if len(stride) > 2 else as_images_lie(result, input, weight)
+
+
+def _image_of_lines(lines: Array) -> Array:
+    """Return images of a single line each, whose stride is that of PyTorch's."""
+    first, channel, step = lines.strides
+    return np.lib.stride_tricks.as_strided(
+        lines,
+        (*lines.shape[:2], 1, lines.shape[2]),
+        (first, channel, step * lines.shape[2], step),
+    )
+
+
+def _lies(input: Array, weight: Array) -> Array | None:
+    """Return memory that lies as the result, of whatever shape."""
+    images = [_image_of_lines(weight)] if input.ndim == 3 else [input, weight]
+    return memory_of_images(images[0].shape, input.dtype, *images) if input.ndim < 5 else None
 
 
 @silent
@@ -258,6 +279,7 @@ _CONVOLUTION: Primitive = Primitive(
     _convolution,
     ["input", "weight"],
     [_of_input, _of_weight],
+    lies=_lies,
     samples=[
         _sampled((2, 2, 5), (3, 2, 2), stride=2, padding=1),
         _sampled((1, 2, 3, 4), (2, 1, 2, 2), dilation=2, padding=1, groups=2),
@@ -273,6 +295,7 @@ _BIASED: Primitive = Primitive(
     _biased,
     ["input", "weight", "bias"],
     [_of_input, _of_weight, _of_bias],
+    lies=_lies,
     samples=[
         _sampled((2, 2, 5), (3, 2, 2), padding=1, bias=3),
         _sampled((1, 1, 2, 2, 2), (1, 1, 2, 1, 2), padding=1, bias=1),

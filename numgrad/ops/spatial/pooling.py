@@ -229,7 +229,8 @@ def _make_average(dims: int) -> None:
         name,
         rule,
         f"{name}(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, "
+        "*, Tensor? out=None)",
         _AVERAGE,
         dims,
         result="1.5000" if dims == 2 else "3.5000",

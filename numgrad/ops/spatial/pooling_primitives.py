@@ -16,6 +16,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import pooling
 from numgrad.kernels.spatial.pooling import Ranges, adaptive_windows, fixed_windows
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 from numgrad.ops.spatial.places import put_at, values_of
 
 __all__ = ["ADAPTIVE_GREATEST", "ADAPTIVE_MEANS", "GREATEST", "MEANS"]
@@ -26,6 +27,11 @@ Ints = tuple[int, ...]
 
 def _last(shape: Sequence[int], dims: int) -> Ints:
     return tuple(shape[len(shape) - dims :])
+
+
+def _lies(input: Array, counts: Ints) -> Array | None:
+    shape = (*input.shape[: input.ndim - len(counts)], *counts)
+    return memory_of_images(shape, input.dtype, input)
 
 
 def _fixed(sizes: Ints, counts: Ints, windows: tuple[Ints, ...], padded: bool) -> list[Ranges]:
@@ -42,7 +48,8 @@ def _adaptive(sizes: Ints, counts: Ints) -> list[Ranges]:
 
 def _means(input: Array, counts: Ints, windows: tuple[Ints, ...], padded: bool, by: int) -> Array:
     sizes = _last(input.shape, len(counts))
-    return pooling.means(input, _fixed(sizes, counts, windows, padded), by)
+    result = pooling.means(input, _fixed(sizes, counts, windows, padded), by)
+    return result if len(counts) > 2 else as_images_lie(result, input)
 
 
 def _shares(g_y: Array, sizes: Ints, windows: tuple[Ints, ...], padded: bool, by: int) -> Array:
@@ -51,7 +58,8 @@ def _shares(g_y: Array, sizes: Ints, windows: tuple[Ints, ...], padded: bool, by
 
 
 def _adaptive_means(input: Array, counts: Ints) -> Array:
-    return pooling.means(input, _adaptive(_last(input.shape, len(counts)), counts), 0)
+    result = pooling.means(input, _adaptive(_last(input.shape, len(counts)), counts), 0)
+    return result if len(counts) > 2 else as_images_lie(result, input)
 
 
 def _adaptive_shares(g_y: Array, sizes: Ints) -> Array:
@@ -88,6 +96,7 @@ def _make_means(dims: int) -> Primitive:
         ["input"],
         [rule],
         linear=True,
+        lies=_lies if dims == 2 else None,
         samples=[
             sample("means", (2, *three), _windows(dims, 2, 1, 0), True, 0),
             sample("means", three, _windows(dims, 2, 2, 1), False, 0),
@@ -116,6 +125,7 @@ def _make_adaptive_means(dims: int) -> Primitive:
         ["input"],
         [lambda g, input_shape: adjoint.apply(g, sizes=_last(input_shape, dims))],
         linear=True,
+        lies=_lies if dims == 2 else None,
         samples=[lambda make: (means.apply, [make(2, *three)], {"counts": two})],
     )
     adjoint: Primitive = Primitive(
@@ -135,11 +145,15 @@ def _make_adaptive_means(dims: int) -> Primitive:
 
 def _greatest(input: Array, counts: Ints, windows: tuple[Ints, ...]) -> tuple[Array, Array]:
     sizes = _last(input.shape, len(counts))
-    return pooling.greatest(input, _fixed(sizes, counts, windows, True))
+    values, places = pooling.greatest(input, _fixed(sizes, counts, windows, True))
+    return as_images_lie(values, input), as_images_lie(places, input)
 
 
 def _adaptive_greatest(input: Array, counts: Ints) -> tuple[Array, Array]:
-    return pooling.greatest(input, _adaptive(_last(input.shape, len(counts)), counts))
+    values, places = pooling.greatest(input, _adaptive(_last(input.shape, len(counts)), counts))
+    if len(counts) > 2:
+        return values, places
+    return as_images_lie(values, input), as_images_lie(places, input)
 
 
 def _make_greatest(dims: int, adaptive: bool) -> Primitive:
@@ -168,6 +182,7 @@ def _make_greatest(dims: int, adaptive: bool) -> Primitive:
         ["input"],
         [rule],
         outputs=("result0", "result1"),
+        lies=None if adaptive and dims == 3 else _lies,
         samples=samples,
     )
     return greatest

@@ -13,6 +13,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial.resampling import resampled, resampled_adjoint
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 from numgrad.ops.spatial.tables import Recipe, table_of
 
 __all__ = ["RESAMPLING"]
@@ -30,6 +31,16 @@ def _resampled(input: Array, tables: Recipes) -> Array:
     return resampled(input, _tables(input, tables))
 
 
+def _resampled_images(input: Array, tables: Recipes) -> Array:
+    return as_images_lie(_resampled(input, tables), input)
+
+
+def _lies(input: Array, tables: Recipes) -> Array | None:
+    counts = [each.places.shape[0] for each in _tables(input, tables)]
+    shape = (*input.shape[: input.ndim - len(counts)], *counts)
+    return memory_of_images(shape, input.dtype, input)
+
+
 def _adjoint(g_y: Array, tables: Recipes) -> Array:
     return resampled_adjoint(g_y, _tables(g_y, tables))
 
@@ -43,15 +54,17 @@ def _make(name: str, node: str, tables: Recipes) -> Primitive:
     def rule_of_adjoint(g: Tensor, tables: Recipes) -> Any:
         return primitive.apply(g, tables=tables)
 
+    images = len(tables) > 1 and not name.startswith("circular")
     sizes = (3,) * len(tables)
     counts = tuple([table_of(each, np.float64).places.shape[0] for each in tables])
     primitive: Primitive = Primitive(
         name,
         f"{node}Backward0",
-        _resampled,
+        _resampled_images if images else _resampled,
         ["input"],
         [rule],
         linear=True,
+        lies=_lies if images else None,
         samples=[lambda make: (primitive.apply, [make(2, *sizes)], {"tables": tables})],
     )
     adjoint: Primitive = Primitive(

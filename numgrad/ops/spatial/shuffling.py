@@ -11,6 +11,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.spatial.arguments import numbers
+from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
@@ -23,7 +24,7 @@ def _to_places(array: Array, factor: int) -> Array:
     first = len(lead)
     order = (*range(first), *(first + at for at in (0, 3, 1, 4, 2)))
     shape = (*lead, channels // factor**2, height * factor, width * factor)
-    return parts.transpose(order).copy().reshape(shape)
+    return as_images_lie(parts.transpose(order).copy().reshape(shape), array)
 
 
 def _to_channels(array: Array, factor: int) -> Array:
@@ -33,7 +34,23 @@ def _to_channels(array: Array, factor: int) -> Array:
     first = len(lead)
     order = (*range(first), *(first + at for at in (0, 2, 4, 1, 3)))
     shape = (*lead, channels * factor**2, low, narrow)
-    return parts.transpose(order).copy().reshape(shape)
+    return as_images_lie(parts.transpose(order).copy().reshape(shape), array)
+
+
+def _mixed_lies(input: Array) -> Array | None:
+    return memory_of_images(input.shape, input.dtype, input)
+
+
+def _shuffled_lies(input: Array, factor: int) -> Array | None:
+    *lead, channels, height, width = input.shape
+    shape = (*lead, channels // factor**2, height * factor, width * factor)
+    return memory_of_images(shape, input.dtype, input)
+
+
+def _unshuffled_lies(input: Array, factor: int) -> Array | None:
+    *lead, channels, height, width = input.shape
+    shape = (*lead, channels * factor**2, height // factor, width // factor)
+    return memory_of_images(shape, input.dtype, input)
 
 
 _SHUFFLE: Primitive = Primitive(
@@ -43,6 +60,7 @@ _SHUFFLE: Primitive = Primitive(
     ["input"],
     [lambda g, factor: _UNSHUFFLE.apply(g, factor=factor)],
     linear=True,
+    lies=_shuffled_lies,
     samples=[
         sample("pixel_shuffle", (4, 2, 3), upscale_factor=2),
         sample("pixel_shuffle", (2, 9, 1, 2), upscale_factor=3),
@@ -55,6 +73,7 @@ _UNSHUFFLE: Primitive = Primitive(
     ["input"],
     [lambda g, factor: _SHUFFLE.apply(g, factor=factor)],
     linear=True,
+    lies=_unshuffled_lies,
     samples=[
         sample("pixel_unshuffle", (1, 2, 4), downscale_factor=2),
         sample("pixel_unshuffle", (2, 1, 3, 3), downscale_factor=3),
@@ -66,7 +85,7 @@ def _mixed(array: Array, dim: int, factor: int) -> Array:
     """Return channels, a dim of them, in another order: as a matrix of groups, turned."""
     channels = array.shape[dim]
     parts = array.reshape(*array.shape[:dim], factor, channels // factor, *array.shape[dim + 1 :])
-    return parts.swapaxes(dim, dim + 1).copy().reshape(array.shape)
+    return as_images_lie(parts.swapaxes(dim, dim + 1).copy().reshape(array.shape), array)
 
 
 _MIX: Primitive = Primitive(
@@ -76,6 +95,7 @@ _MIX: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape, dim, factor: _MIX.apply(g, dim=dim, factor=input_shape[dim] // factor)],
     linear=True,
+    lies=_mixed_lies,
     samples=[
         sample("channel_shuffle", (1, 6, 2), groups=2),
         sample("channel_shuffle", (2, 4, 1, 2), groups=4),

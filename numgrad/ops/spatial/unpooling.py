@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.layouts import channels_last_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.scattering import scatter
-from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.shape import reshape, unsafe_view
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.spatial.arguments import numbers, refuse
@@ -98,7 +99,9 @@ def _unpooled(input: Tensor, indices: Tensor, sizes: Ints) -> Tensor:
     _check_places(places._array, sizes=sizes)
     plane = fresh(np.zeros((*lead, math.prod(sizes)), input._array.dtype))
     found: Tensor = scatter(plane, len(lead), places, reshape(input, (*lead, rest)))
-    return reshape(found, (*lead, *sizes))
+    result = unsafe_view(found, (*lead, *sizes))
+    images: Any = channels_last_of(shape, input.stride()) if dims == 2 else None
+    return result if images is None else result.contiguous(memory_format=images)
 
 
 def _each(values: int | Sequence[int], dims: int) -> Ints:

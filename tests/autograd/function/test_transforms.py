@@ -53,6 +53,7 @@ def point() -> Any:
     return ng.tensor([0.3, -0.8, 1.7], dtype=ng.float64)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     "transform",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from numgrad.codegen.compile.compile import compile_functions, compile_source
 from numgrad.codegen.known_numbers import with_numbers
+from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ONE,
     ZERO,
@@ -44,7 +45,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.numba_private import HAS_PIPELINES
 from numgrad.codegen.printer import print_module
-from numgrad.codegen.short_loops import on_stack
+from tests import children
 from tests.cases import examples
 
 X, Y = Name("x"), Name("y")
@@ -243,6 +244,13 @@ def test_machine_code_counts_references_to_no_argument(monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(not HAS_PIPELINES, reason="this Numba compiles the printed source")
+def test_a_kernel_that_was_pickled_runs_in_another_process() -> None:
+    function = Function("sent", ["x"], [Return(combine("*", "x", 3))])
+    sent = pickle.dumps(compile_functions([function])).hex()
+    program = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1]))(2))"
+    assert children.ended_well(program, sent).split() == ["6"]
+
+
 def test_a_kernel_that_was_pickled_goes_on_when_the_copy_is_gone() -> None:
     function = Function("pickled", ["x"], [Return(combine("*", "x", 3))])
     run = compile_functions([function])

@@ -253,6 +253,7 @@ SURROUNDINGS = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
 def test_derivatives_are_the_same_in_all_surroundings(surroundings):

@@ -126,6 +126,7 @@ def test_ctrl_c_ends_an_endless_loop(policy):
     assert 5 <= len(steps) < 100
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_trace_sees_the_loop_itself():
     """What is compiled computes what the Python loop does, whatever it goes by."""
 
@@ -192,6 +193,7 @@ class Unrolling:
         ]
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_recorder_gets_lists_of_leaves(monkeypatch):
     recorder = Unrolling()
     for name in ("scan", "while_loop", "switch"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numgrad.jit.ir.cost import cost
 from numgrad.jit.ir.graph import Graph, Value
-from tests.jit.short_graphs import apply, constant, expand, inputs, reduce
+from tests.jit.small_graphs import apply, constant, expand, inputs, reduce
 
 
 def test_a_sum_of_squares() -> None:

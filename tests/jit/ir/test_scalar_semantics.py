@@ -13,7 +13,7 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.scalar_semantics import fold
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from tests.jit.evaluate import same_bits
-from tests.jit.short_graphs import apply, constant
+from tests.jit.small_graphs import apply, constant
 
 FLOATS = [0.0, -0.0, 1.0, -1.5, 2.5, 1 / 3, np.inf, -np.inf, np.nan, 1e-40, 3e38, -1e-45]
 INTEGERS = [0, 1, -1, 2, 7, 100, 127, -128]

@@ -13,7 +13,7 @@ from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.ir.validate import InvalidGraph, validate
 from numgrad.math import arithmetic, scalar
-from tests.jit.short_graphs import graphs, inputs
+from tests.jit.small_graphs import graphs, inputs
 
 F8, F4, I8, BOOL = (np.dtype(name) for name in ("float64", "float32", "int64", "bool"))
 X, Y, MASK, Z = inputs((F8, (3, 4)), (F4, (4,)), (BOOL, (3, 1)), (F8, (2,)))

@@ -11,8 +11,8 @@ import pytest
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.passes.simplify import simplify
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.short_graphs import apply, constant, expand, inputs, reduce
 from tests.jit.simplified import simplified_graph
+from tests.jit.small_graphs import apply, constant, expand, inputs, reduce
 
 INF, NAN = float("inf"), float("nan")
 Formula = Callable[..., Value]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from numgrad.jit.ir.graph import Graph, Value
 from tests.jit.evaluate import evaluate
-from tests.jit.short_graphs import (
+from tests.jit.simplified import simplified_graph
+from tests.jit.small_graphs import (
     apply,
     constant,
     expand,
@@ -22,7 +23,6 @@ from tests.jit.short_graphs import (
     update,
     view,
 )
-from tests.jit.simplified import simplified_graph
 
 
 def simplified(arguments: list[Value], *outputs: Value) -> tuple[Value, ...]:

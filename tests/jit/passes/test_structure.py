@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from numgrad.jit.ir.graph import Graph, Value
-from tests.jit.short_graphs import (
+from tests.jit.simplified import simplified_graph
+from tests.jit.small_graphs import (
     apply,
     constant,
     expand,
@@ -20,7 +21,6 @@ from tests.jit.short_graphs import (
     update,
     view,
 )
-from tests.jit.simplified import simplified_graph
 
 
 def simplified(arguments: list[Value], *outputs: Value) -> tuple[Value, ...]:

@@ -8,7 +8,8 @@ import pytest
 
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.passes.simplify import simplify
-from tests.jit.short_graphs import (
+from tests.jit.simplified import simplified_graph
+from tests.jit.small_graphs import (
     apply,
     constant,
     expand,
@@ -17,7 +18,6 @@ from tests.jit.short_graphs import (
     slice_of,
     view,
 )
-from tests.jit.simplified import simplified_graph
 
 
 def simplified(arguments: list[Value], *outputs: Value) -> tuple[Value, ...]:

@@ -11,6 +11,7 @@ from numba.core.caching import NullCache
 
 import numgrad as ng
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.pipelines import TRANSLATED
 from numgrad.codegen.expression import Symbol
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.math import scalar
@@ -160,14 +161,14 @@ def test_by_a_call_the_bits_are_the_same(name, dtype):
 @every_dtype
 def test_a_kernel_has_the_reduction_of_far_angles_once_and_apart(name, dtype):
     loop = Elementwise(name, ["x"], lambda s: [Symbol.apply(name, s["x"])]).loop("a")
-    compiled = kernel(loop.py_func)
+    compiled = kernel(loop.py_func, TRANSLATED)
     compiled._cache = NullCache()
     x = np.linspace(-1e9, 1e9, 5000).astype(dtype)
     out = np.empty_like(x)
     compiled(x, out)
     assert_same_bits(out, evaluate(FUNCTIONS[name][0], x))
     (code,) = compiled.inspect_llvm().values()
-    whole, *others = re.findall(r"^define.*?^}", code, re.M | re.S)
+    *others, whole = sorted(re.findall(r"^define.*?^}", code, re.M | re.S), key=len)
     assert "numgrad.table" not in whole  # the digits of 2/pi
     assert sum("numgrad.table" in function for function in others) == 1
     number = "float" if dtype is np.float32 else "double"

@@ -86,6 +86,7 @@ def test_a_divisor_that_no_integer_holds_is_called_too_big(name: str) -> None:
         getattr(ng, name)(ng.tensor([1, 2]), 2**64)
 
 
+@pytest.mark.usefixtures("traced")
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5),
     st.integers(-70, 70),

@@ -144,6 +144,7 @@ def _told(value: Any) -> Any:
     return repr(value)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.18, by="door")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("door", DOORS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 from typing import Any
 
@@ -429,6 +430,82 @@ def test_gradient_of_any_key_counts_how_often_an_element_was_taken(parts: list[A
     counts = np.bincount(np.array(taken.tolist(), int).reshape(-1), minlength=24)
     assert x.grad is not None
     assert x.grad.view(-1).tolist() == counts.tolist()
+
+
+# With `m` a library, `w` what is written, of shape (2,), and `x` of shape (2, 3, 2).
+WRITTEN = """
+x[m.tensor([0, 1])] = w
+x[0, [1, 2]] = w
+x[:, m.tensor([2, 0]), 1] = w
+x[m.tensor([[True, False, True], [False, True, True]])] = w
+x[m.tensor([True, False])] = w
+x[..., m.tensor(1)] = w[0]
+x[x == 0] = w[:1]
+x[1] = w
+x[0, :, 1] = w[1]
+x[...] = w
+x[None, 0, m.tensor([1])] = w
+"""
+
+
+@pytest.mark.parametrize("line", WRITTEN.strip().splitlines())
+def test_gradients_go_to_what_was_written_and_to_what_was_left(line: str) -> None:
+    """Whichever of the two is recorded, at the first call and at later ones."""
+    weights = ng.arange(1.0, 13.0).reshape(2, 3, 2)
+    for recorded, kind, _ in itertools.product((False, True), ("leaf", "result", "view"), "ab"):
+        base = ng.zeros(2, 3, 2, requires_grad=recorded)
+        leaf = ng.tensor([5.0, 7.0], requires_grad=True)
+        written = {"leaf": leaf, "result": leaf * 1, "view": (leaf * 1)[:]}[kind]
+        x = base.clone() if recorded else base
+        exec(line, {"m": ng, "x": x, "w": written})
+        assert x.requires_grad, (recorded, kind)
+        (x * weights).sum().backward()
+        is_other = x.detach() != 0
+        sums = [float(weights[x.detach() == value].sum()) for value in (5.0, 7.0)]
+        assert leaf.grad.tolist() == sums, (recorded, kind)
+        if recorded:
+            assert base.grad.tolist() == weights.masked_fill(is_other, 0).tolist(), kind
+        x = ng.zeros(2, 3, 2)
+        with ng.no_grad():
+            exec(line, {"m": ng, "x": x, "w": written})
+        assert not x.requires_grad and (x != 0).equal(is_other)
+
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64"]
+DTYPES += ["float16", "float32", "float64", "complex64"]
+# Positions are of int64 alone in these; `i` holds some, `x` and `y` are tables.
+OF_INT64 = """
+torch.take_along_dim(x, i, 1)
+x.gather(1, i)
+x.scatter(1, i, y)
+x.scatter_add(1, i, y)
+x.scatter_reduce(1, i, y, "prod")
+x.take(i)
+x.put(i, y)
+x.index_fill(1, i[0], 1.0)
+x.index_copy(1, i[0], y)
+x.tensor_split(i[0], 1)
+torch.searchsorted(x, y, sorter=i)
+torch.nn.functional.max_unpool1d(x, i, 1)
+torch.nn.functional.one_hot(i)
+"""
+
+
+@pytest.mark.parametrize("line", OF_INT64.strip().splitlines())
+def test_positions_of_other_dtypes_are_refused(torch: ModuleType, line: str) -> None:
+    """Whether they are ordered before int64 or after it."""
+    for name in DTYPES:
+        said = []
+        for lib in (ng, torch):
+            x = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+            names = {"x": x, "y": x + 1, "i": lib.tensor([[0, 1], [0, 1]]).to(getattr(lib, name))}
+            try:
+                said.append(str(eval(line, {"torch": lib, **names}).shape))
+            except AttributeError:  # several results
+                said.append("several")
+            except (RuntimeError, IndexError, TypeError, ValueError) as error:
+                said.append(f"{type(error).__name__}: {error}".partition("\n")[0])
+        assert said[0] == said[1], name
 
 
 def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:

@@ -145,6 +145,7 @@ def test_no_order_of_operands_makes_large_products(
     assert len(sizes) == 4 and max(sizes) <= 4**4
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_path_is_taken_under_jit() -> None:
     operands = [ng.rand(3, 4), ng.rand(5, 2), ng.rand(4, 5)]
     equation = "ij,kl,jk->il"

@@ -63,6 +63,7 @@ def test_results_and_errors_are_pytorchs(torch: Any):
         compare_outcome(torch, ng, call, number)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("way", ["eager", "again", "jit"])
 def test_losses_that_depend_on_phases_are_refused_in_pytorchs_words(torch: Any, way):
     array = np.array([[1.0, 2.0], [-3.0, 1.0]])

@@ -110,6 +110,7 @@ def test_what_matrices_are_refused_and_how_is_pytorchs(torch: Any, name, argumen
     assert str(caught.value).split(" but expected")[0] == str(expected).split("\n")[0]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["inv", "cholesky", "solve"])
 def test_errors_of_compiled_functions_are_those_of_eager_ones(name):
     matrices = ng.zeros(2, 3, 3)
@@ -155,6 +156,7 @@ def test_sizes_on_both_sides_of_where_the_way_changes(size):
     assert info.tolist() == [1, 1]
 
 
+@pytest.mark.usefixtures("traced")
 def test_marginal_likelihood_of_a_gaussian_process_and_its_derivatives():
     """Value, gradient and Hessian, eager, compiled and in user's compiled code, beside formulas."""
     random = np.random.default_rng(0)

@@ -24,6 +24,7 @@ def drawn(seed: int, dtype: str, hermitian: bool) -> np.ndarray[Any, Any]:
     return np.asarray((whole + np.eye(shape[-1]) * 0.05).astype(dtype))
 
 
+@pytest.mark.sampled(0.5)  # a factorisation takes two seconds to compile
 @pytest.mark.parametrize("hermitian", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_factors_pivots_and_solutions_are_pytorchs(torch: Any, dtype, hermitian):

@@ -75,6 +75,7 @@ OUTCOMES = {
         lambda lib: lib.linalg.lu_factor_ex(lib.zeros(2, 3, 3), check_errors=True),
         lambda lib: lib.lu(lib.zeros(2, 2)),
         lambda lib: lib.lu(lib.zeros(2, 2), get_infos=True),
+        lambda lib: lib.lu(lib.eye(1), out=(lib.ones(0), lib.ones(0, dtype=lib.int32))),
         lambda lib: lib.linalg.lu_factor(lib.eye(2), out=(lib.ones(0), lib.ones(0))),
         lambda lib: lib.linalg.lu(matrix(lib, 2, 3), out=[lib.ones(0) for _ in range(3)]),
     ],
@@ -135,6 +136,17 @@ def test_factors_of_sizes_that_take_several_panels(shape):
     weights = ng.from_numpy(np.random.default_rng(1).standard_normal(shape))
     (gradient,) = ng.autograd.grad(((P @ L @ U) * weights).sum(), A)
     np.testing.assert_allclose(gradient.numpy(), weights.numpy(), atol=1e-8)
+
+
+@pytest.mark.parametrize("batches", [((), (2,)), ((2, 1), (3,)), ((2,), (1,)), ((1,), (2,))])
+def test_pivots_and_tables_of_other_batches_are_broadcast(batches: Any) -> None:
+    """PyTorch takes the first pivots that lie in memory, for as many matrices as there are."""
+    A = matrix(ng, 3, 3, dtype="float64")
+    table, pivots = ng.linalg.lu_factor(A)
+    P, L, U = ng.lu_unpack(table.expand(*batches[0], 3, 3), pivots.expand(*batches[1], 3))
+    found = (P @ L @ U).numpy()
+    assert found.shape == P.shape == (*np.broadcast_shapes(*batches), 3, 3)
+    np.testing.assert_allclose(found, np.broadcast_to(A.numpy(), found.shape), rtol=1e-12)
 
 
 def test_compiled_functions_take_shapes_of_shapes_and_raise_for_numbers():

@@ -122,6 +122,7 @@ def test_condition_numbers_have_the_gradient_of_finite_differences(p):
     assert ng.autograd.gradcheck(lambda A: ng.linalg.cond(A, p), A)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("p", ["nuc", "fro", 2, 1, math.inf])
 def test_compiled_and_mapped_norms_are_those_of_eager_mode(p):
     A = ng.from_numpy(np.random.default_rng(2).standard_normal((3, 4, 2)))

@@ -188,6 +188,7 @@ MAPPED = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", MAPPED)
 def test_compiled_and_mapped_calls_are_those_of_eager_mode(name):
     A = ng.from_numpy(np.random.default_rng(2).standard_normal((3, 2, 4)))

@@ -216,17 +216,28 @@ def test_what_is_no_more_says_all_that_pytorch_says(torch: Any, name):
     assert str(found.value) == str(expected.value)
 
 
-def test_chains_are_multiplied_in_the_order_of_the_least_work():
-    column, row, square = (ng.ones(*shape) for shape in ((300, 1), (1, 300), (300, 300)))
-    seen = []
-    x = row.clone().requires_grad_()
-    node = ng.linalg.multi_dot([column, x, square]).grad_fn
-    while node is not None:
-        seen.append(node.name())
-        node = next((each for each, _ in node.next_functions if each is not None), None)
-    assert seen[:-1] == ["ViewBackward0", "MmBackward0", "MmBackward0"]
+def work_done(node: Any) -> int:
+    """Return how many numbers the products multiply that the graph of a result is made of."""
+    own = 0
+    if node.name().startswith("MmBackward"):
+        (rows, inner), columns = node._saved_self.shape, node._saved_mat2.shape[1]
+        own = rows * inner * columns
+    return own + sum(work_done(each) for each, _ in node.next_functions if each is not None)
+
+
+def test_chains_are_multiplied_with_the_least_work():
     random = np.random.default_rng(0)
-    sizes = [3, 7, 2, 9, 4, 5]
-    arrays = [random.standard_normal(pair) for pair in itertools.pairwise(sizes)]
-    found = ng.linalg.multi_dot([ng.from_numpy(array) for array in arrays])
-    np.testing.assert_allclose(found.numpy(), np.linalg.multi_dot(arrays), rtol=1e-12)
+    for count in (3, 3, 4, 4, 5, 5, 6):
+        sizes = random.integers(1, 12, count + 1).tolist()
+
+        def least(first: int, last: int, sizes: list[int] = sizes) -> int:
+            if first == last:
+                return 0
+            ends = sizes[first] * sizes[last + 1]
+            cuts = range(first, last)
+            return min(least(first, c) + least(c + 1, last) + ends * sizes[c + 1] for c in cuts)
+
+        arrays = [random.standard_normal(pair) for pair in itertools.pairwise(sizes)]
+        found = ng.linalg.multi_dot([ng.tensor(each, requires_grad=True) for each in arrays])
+        assert work_done(found.grad_fn) == least(0, count - 1), sizes
+        np.testing.assert_allclose(found.numpy(force=True), np.linalg.multi_dot(arrays), rtol=1e-9)

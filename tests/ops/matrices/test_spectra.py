@@ -148,6 +148,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("way", ["eager", "again", "jit", "vmap"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_that_depend_on_phases_are_refused_in_pytorchs_words(torch: Any, name, way):

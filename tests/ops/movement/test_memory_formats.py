@@ -125,6 +125,7 @@ def test_strides_are_pytorchs(torch: ModuleType, data: st.DataObject) -> None:
     assert ours.tolist() == theirs.tolist()
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_format_changes_no_number_under_jit() -> None:
     x = ng.arange(24.0).reshape(1, 2, 3, 4)
 

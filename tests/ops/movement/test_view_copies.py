@@ -85,6 +85,7 @@ def test_a_copy_holds_what_the_view_shows(name: str, arguments: tuple[Any, ...])
     assert x.tolist() == argument(ng, name).tolist()
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=IDS)
 def test_derivatives_of_copies(name: str, arguments: tuple[Any, ...]) -> None:

@@ -96,3 +96,25 @@ def test_gradients_of_unfold_count_the_windows_an_element_is_in(
     for row in range(unfolded.shape[0]):
         expected[row * step : row * step + size] += factor[row]
     assert x.grad is not None and x.grad.tolist() == expected.tolist()
+
+
+@given(st.integers(0, LENGTH - 1), windows())
+def test_what_is_scattered_to_a_window_of_a_part_is_seen_where_they_overlap(
+    first: int, window: tuple[Any, Any, int]
+) -> None:
+    """Offsets count from where the memory begins, not the part."""
+    at = positions(window)
+    if len(set(at.tolist())) < at.size:
+        return
+    memory = ng.arange(float(LENGTH), dtype=ng.float64)
+    part = memory[first:].requires_grad_()
+    source = ng.from_numpy(weights(at.size, 100).reshape(window[0])).requires_grad_()
+    found = part.as_strided_scatter(source, *window)
+    expected, own, given = np.arange(float(LENGTH)), weights(LENGTH, 1), np.zeros(LENGTH)
+    given[first:] = own[first:]
+    expected[at], own[at] = source.numpy(force=True).ravel(), 0
+    assert found.tolist() == expected[first:].tolist()
+    (found * ng.from_numpy(weights(LENGTH, 1)[first:])).sum().backward()
+    assert part.grad is not None and part.grad.tolist() == own[first:].tolist()
+    assert source.grad is not None
+    assert source.grad.tolist() == given[at].reshape(window[0]).tolist()

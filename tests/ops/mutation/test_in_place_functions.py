@@ -91,6 +91,7 @@ def test_it_is_pickled_by_its_name(name: str) -> None:
     assert function.__name__ == name and function.__doc__
 
 
+@pytest.mark.usefixtures("traced")
 def test_it_is_traced_and_transformed() -> None:
     def f(x: Any) -> Any:
         y = x * 2

@@ -78,7 +78,7 @@ NOT_COMPARED = {
     *("batch_norm", "bilinear", "ctc_loss", "embedding_bag", "embedding_renorm", "group_norm"),
     *("hinge_embedding_loss", "instance_norm", "kl_div", "native_batch_norm", "native_dropout"),
     *("native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"),
-    *("rnn_relu_cell", "rnn_tanh_cell"),
+    *("gru", "lstm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"),
     *("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"),
 }
 LEFT_OUT = {
@@ -86,7 +86,7 @@ LEFT_OUT = {
     *("batch_norm", "bilinear", "ctc_loss", "embedding", "embedding_bag", "embedding_renorm_"),
     *("group_norm", "gru_cell", "instance_norm", "layer_norm", "lstm_cell", "native_batch_norm"),
     *("native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"),
-    *("rnn_relu_cell", "rnn_tanh_cell"),
+    *("gru", "lstm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"),
     *(f"{kind}dropout{form}" for kind in ("", "alpha_", "feature_") for form in ("", "_")),
     *("feature_alpha_dropout", "feature_alpha_dropout_"),
 }

@@ -96,6 +96,12 @@ F.hardshrink(x)
 F.hardshrink(x, 0.25)
 x.hardshrink()
 torch.hardshrink(x.detach(), 0.25, out=torch.empty(0, dtype=x.dtype))
+F.softshrink(x.detach(), 0.25, out=torch.empty(0, dtype=x.dtype))
+F.gelu(x.detach(), approximate="tanh", out=torch.empty(0, dtype=x.dtype))
+F.gelu(x, out=torch.empty(0, dtype=x.dtype))
+F.softplus(x.detach(), 2.0, out=torch.empty(0, dtype=x.dtype))
+F.logsigmoid(x.detach(), out=torch.empty(0, dtype=x.dtype))
+F.linear(x.detach(), x.detach(), out=torch.empty(0, dtype=x.dtype))
 F.hardshrink(k)
 F.softshrink(x)
 F.softshrink(x, 0.25)
@@ -178,6 +184,7 @@ def test_gelu_keeps_its_digits_far_from_zero():
     np.testing.assert_allclose(ours, exact, rtol=2e-14)
 
 
+@pytest.mark.usefixtures("traced")
 def test_they_draw_and_compute_in_traced_functions():
     def f(x: Any) -> Any:
         return F.gelu(F.elu(x) + F.hardswish(x)) * F.silu(x) - F.mish(x) + F.prelu(x, x[:1])

@@ -174,6 +174,7 @@ def test_whole_channels_are_dropped():
     assert (in_place[:, 0] == in_place[:, 1]).all()
 
 
+@pytest.mark.usefixtures("traced")
 def test_traced_layers_are_the_eager_ones_and_draw_anew():
     names = {name: ng.tensor(value) for name, value in operands(3).items()}
     for line in (

@@ -256,6 +256,7 @@ def test_second_derivatives_are_those_of_finite_differences():
             assert ng.autograd.gradgradcheck(loss, (x,), fast_mode=True), line
 
 
+@pytest.mark.usefixtures("traced")
 def test_traced_losses_are_the_eager_ones():
     for line in [
         "F.mse_loss(x, y)",

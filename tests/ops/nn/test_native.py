@@ -14,12 +14,13 @@ LINES = """
 torch.layer_norm(x, (4, 5), None, None, 1e-5, True)
 torch.layer_norm(x, 5)
 torch.native_layer_norm(x, (5,), None, None, 1e-5)[0]
-torch.native_layer_norm(x, (4, 5), None, None, 1e-5)[1].detach()
+torch.native_layer_norm(x, (4, 5), None, None, 1e-5)[1]
 torch.native_layer_norm(x, (5,), None, None, 1e-5)[2].detach()
 torch.rms_norm(x, (5,), None, 0.1)
 torch.group_norm(x, 2, c, c, 1e-5, True)
 torch.group_norm(x[:1, :1, :1], 1)
 torch.group_norm(x, 3)
+torch.group_norm(x[:0].detach(), 2)
 torch.native_group_norm(x, c, None, 2, 4, 5, 2, 1e-5)[0]
 torch.native_group_norm(x, None, None, 2, 4, 5, 2, 1e-5)[1].detach()
 torch.native_group_norm(x, None, None, 2, 4, 5, 2, 1e-5)[2].detach()
@@ -28,9 +29,10 @@ torch.batch_norm(x, c, c, _c, _s, False, 0.1, 1e-5, True)
 torch.batch_norm(x, c, c, _c, _s, True, 0.1, 1e-5, True).detach() * 0 + _c[0] + _s[1]
 torch.batch_norm(x, c, c, None, None, False, 0.1, 1e-5, True)
 torch.native_batch_norm(x, c, None, None, None, True, 0.1, 1e-5)[0]
-torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[1].detach()
+torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[1]
 torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[2].detach()
 torch.native_batch_norm(x, None, None, _c, _s, False, 0.1, 1e-5)[2].detach()
+torch.batch_norm(x[0, 0, :0], None, None, _c[:0], _s[:0], False, 0.1, 1e-5, True).detach().sum()
 torch.instance_norm(x, c, c, None, None, True, 0.1, 1e-5, True)
 torch.instance_norm(x, c, c, None, None, False, 0.1, 1e-5, True)
 torch.native_dropout(x, 0.5, False)[0]

@@ -131,7 +131,7 @@ def in_float32(value: Any, rounds: bool = False) -> Any:
     return value
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | REFUSED])
 def test_every_operation_is_that_of_float32_rounded(name: str) -> None:
     for call in sample_calls(name, dtypes.float16):

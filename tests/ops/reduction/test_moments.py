@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
+from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.torch_comparison import compare
 
 SHAPES = [(), (1,), (5,), (0,), (2, 3), (3, 0), (0, 3), (2, 3, 4)]
@@ -179,6 +180,14 @@ def test_softmax_is_pytorchs(torch, name, call, shape):
 @pytest.mark.parametrize("dim", ["a", 1.5, None])
 def test_dims_of_other_types_are_refused_in_pytorchs_words(torch, name, dim):
     compare(torch, lambda m, x: getattr(x, name)(dim), numbers((2, 3)))
+
+
+@pytest.mark.parametrize("name", ["softmax_backward", "log_softmax_backward"])
+def test_gradients_of_softmax_are_those_of_floats(name: str) -> None:
+    ones = ng.ones(2, 3, dtype=ng.int64)
+    for dim, where in ((0, ""), (1, "_lastdim")):
+        with pytest.raises(NotImplementedError, match=f"{name}{where}_kernel_impl.*'Long'"):
+            CATALOGUE[name].apply(ones, ones, dim=dim)
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])

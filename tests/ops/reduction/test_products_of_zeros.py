@@ -40,6 +40,7 @@ def compiled(x: Any) -> Any:
     return ng.autograd.grad(x.prod(), x)[0]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("values", DRAWN, ids=str)
 def test_jit_gives_the_gradient_that_eager_mode_gives(values: tuple[float, ...]) -> None:

@@ -81,6 +81,7 @@ DRAWS = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", DRAWS)
 def test_compiled_functions_draw_what_eager_ones_do(name: str) -> None:
     weights = ng.tensor([WEIGHTS, WEIGHTS[::-1]])
@@ -150,6 +151,7 @@ def test_results_are_written_to_what_is_given() -> None:
         ng.multinomial(ng.tensor([0.0, 1.0]), 3, True, out=ng.empty(3))
 
 
+@pytest.mark.usefixtures("traced")
 def test_compiled_functions_refuse_weights_that_are_none() -> None:
     jitted = ng.jit(lambda p: ng.multinomial(p, 1))
     assert jitted(ng.ones(3)).shape == (1,)

@@ -325,6 +325,7 @@ def test_shapes_that_follow_from_numbers_are_refused_under_jit(call):
         ng.jit(getattr(ng, call))(ng.tensor([1, 2, 2]))
 
 
+@pytest.mark.usefixtures("traced")
 def test_what_has_a_shape_of_its_own_runs_under_jit():
     row, values = ng.tensor([1.0, 3.0, 5.0]), ng.tensor([0.5, 3.0, 7.0])
 

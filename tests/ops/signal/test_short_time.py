@@ -156,6 +156,7 @@ def test_derivatives_of_every_order_are_right() -> None:
         assert ng.autograd.gradgradcheck(function, (x, window))
 
 
+@pytest.mark.usefixtures("traced")
 def test_compiled_and_batched_calls_are_eager_ones() -> None:
     x = ng.randn(3, 20, dtype=ng.float64, generator=ng.Generator().manual_seed(2))
     window = ng.hann_window(6, dtype=ng.float64)

@@ -177,6 +177,7 @@ def test_examples_are_pooled_as_one_by_one() -> None:
             np.testing.assert_allclose(found[k].numpy(), gradient(x[k]).numpy(), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("traced")
 def test_pooling_is_compiled_as_it_stands() -> None:
     x = ng.tensor(array((1, 2, 6, 6), "float64", 1))
 

@@ -18,7 +18,7 @@ from numgrad.codegen.render import Formula
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
-from numgrad.kernels.pointwise.short_calls import short_call
+from numgrad.kernels.pointwise.specialised_calls import specialised_call
 from numgrad.kernels.pointwise.strided_calls import StridedCall
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -184,7 +184,7 @@ class GradientKernel(ElementwiseKernel):
         call, back = self.prepared(first.shape, given, dtypes)
         if not isinstance(call, (FlatCall, StridedCall)):
             return None
-        return short_call(call, operands, casts, back, several=True)
+        return specialised_call(call, operands, casts, back, several=True)
 
     def _orders_of(self, shape: tuple[int, ...], operands: Sequence[Any]) -> list[Order]:
         arrays = [operand for operand in operands if type(operand) is np.ndarray]

@@ -47,16 +47,16 @@ class ElementwiseKernel(Elementwise):
 
     wide: frozenset[int] = frozenset()
 
-    def short(
+    def specialised(
         self,
         shape: tuple[int, ...],
         operands: Sequence[Any],
         dtypes: Sequence[np.dtype[Any]],
         result: np.dtype[Any],
     ) -> Callable[..., Array] | None:
-        """Return the quickest function for such operands; see `Elementwise.short`."""
+        """Return the quickest function for such operands; see `Elementwise.specialised`."""
         if result != HALF and HALF not in dtypes:
-            return super().short(shape, operands, dtypes, result)
+            return super().specialised(shape, operands, dtypes, result)
         fits = tuple([dtype == HALF for dtype in dtypes])
 
         rounding = [fit and at not in self.wide for at, fit in enumerate(fits)]
@@ -70,7 +70,7 @@ class ElementwiseKernel(Elementwise):
             ]
 
         wide = [wide_dtype(dtype) for dtype in dtypes]
-        call = super().short(shape, fitted(operands), wide, wide_dtype(result))
+        call = super().specialised(shape, fitted(operands), wide, wide_dtype(result))
         if call is None:
             return None
         known = call

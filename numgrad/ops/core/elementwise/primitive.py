@@ -247,7 +247,7 @@ class ElementwisePrimitive(Primitive):
             "    return meet(key, operands)",
             "try:",
             f"    return program({given})",
-            "except OverflowError:  # the type of a number stands in the key, not how great it is",
+            "except OverflowError:  # of an int that is a negative one as int64",
             "    return program(*in_64_bits(operands))",
         ]
 
@@ -279,7 +279,7 @@ class ElementwisePrimitive(Primitive):
                 facts += (value.dtype, value.shape, value.strides)
             else:
                 value = operand
-                facts.append(type(value))
+                facts.append(dtypes.kind_of_number(value))
             values.append(value)
         key = tuple(facts)
         call, compute = self.find_call(key) or self._forward_for(key, operands, values)
@@ -299,7 +299,11 @@ class ElementwisePrimitive(Primitive):
         facts: list[Any] = [dtypes.defaults.floating]
         for value in arrays:
             is_array = type(value) is np.ndarray
-            facts += (value.dtype, value.shape, value.strides) if is_array else (type(value),)
+            facts += (
+                (value.dtype, value.shape, value.strides)
+                if is_array
+                else (dtypes.kind_of_number(value),)
+            )
         key = tuple(facts)
         operands = [wrap(value) if type(value) is np.ndarray else value for value in arrays]
         return (self.find_call(key) or self._forward_for(key, operands, arrays))[0]
@@ -325,9 +329,9 @@ class ElementwisePrimitive(Primitive):
         call = None
         if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
             try:
-                call = self.kernel.short(shape, values, casts, result)
+                call = self.kernel.specialised(shape, values, casts, result)
             except OverflowError:
-                call = self.kernel.short(shape, in_64_bits(values), casts, result)
+                call = self.kernel.specialised(shape, in_64_bits(values), casts, result)
         call = call or self._in_general(shape, compute, result)
         found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
         return found
@@ -384,7 +388,9 @@ class ElementwisePrimitive(Primitive):
             compute, result, shape = self._resolve_operands(operands)
         else:  # what a traced function does thousands of times over
             facts = [
-                (value.dtype, value.shape) if isinstance(operand, Tensor) else type(operand)
+                (value.dtype, value.shape)
+                if isinstance(operand, Tensor)
+                else dtypes.kind_of_number(operand)
                 for operand, value in zip(operands, values, strict=True)
             ]
             key = ("traced", dtypes.defaults.floating, *facts)

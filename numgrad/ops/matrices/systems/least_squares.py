@@ -83,7 +83,7 @@ def _solved(
     residuals = np.zeros(0, kind)
     if has_residuals:
         rest = side - np.matmul(array, solution)
-        residuals = (rest.real**2 + rest.imag**2).sum(-2)
+        residuals = np.ascontiguousarray((rest.real**2 + rest.imag**2).sum(-2))
     if driver == "gelsy":
         values = np.zeros(0, kind)
     return (solution[..., 0] if vector else solution), residuals, np.asarray(rank), values

@@ -223,6 +223,7 @@ def _unpacked(
         order = permutation(pivots, rows, table.dtype)
     if unpack_data:
         lower, upper = triangles(table)
+    order, lower, upper = map(np.ascontiguousarray, (order, lower, upper))
     return order, lower, upper
 
 

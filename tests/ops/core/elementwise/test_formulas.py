@@ -192,6 +192,10 @@ def _shifted(x: Any, *, shift: float = 0.0) -> Any:
         (lambda input: ng.lerp(input, weight=0.25, end=2.0), lambda x: x + 0.25 * (2 - x)),
         (lambda input: ng.softplus(input, beta=2.0), lambda x: np.log1p(np.exp(2 * x)) / 2),
         (lambda input: ng.atan2(other=input, input=0.5), lambda x: np.arctan2(0.5, x)),
+        (
+            lambda input: ng.rsqrt(x=input) + 2 * ng.square(x=input) + 4 * ng.positive(x=input),
+            lambda x: x**-0.5 + 2 * x**2 + 4 * x,
+        ),
     ],
 )
 def test_operands_may_be_given_by_name(formula: Any, expected: Any) -> None:

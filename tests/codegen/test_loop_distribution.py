@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.codegen.expression import scalar
+from numgrad.codegen.loop_distribution import distributed
 from numgrad.codegen.loop_passes import calls, walk
 from numgrad.codegen.loops import (
     ZERO,
@@ -26,7 +27,6 @@ from numgrad.codegen.loops import (
     combine,
 )
 from numgrad.codegen.printer import print_module
-from numgrad.codegen.short_loops import distributed
 from tests.cases import examples
 
 SCALAR = "numgrad.math.scalar"

@@ -2,7 +2,7 @@
 
 With a few numbers a kernel takes a tenth of what Python takes to get there. Where an array is
 contiguous and makes one part, no more is needed than the kernel's entry point, its steps and the
-shape of the result; each family's ``short`` functions put these into a function of the array.
+shape of the result; each family's ``specialised`` functions put these into a function of the array.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.kernels.move.layout import arranged, by_stride, reduced_shape
 from numgrad.kernels.reduce.order import TILE, steps_of
 
-__all__ = ["ShortBlocks", "ShortCall", "as_it_lies", "short_blocks"]
+__all__ = ["FewElements", "SpecialisedCall", "as_it_lies", "few_elements"]
 
 Array = np.ndarray[Any, Any]
 
 # A function of a C-contiguous array, of the shape and the dtype that it was made for.
-ShortCall = Callable[[Array], Any]
+SpecialisedCall = Callable[[Array], Any]
 
 
-class ShortBlocks(NamedTuple):
+class FewElements(NamedTuple):
     """Few elements as ``(outer, n, inner)``, the middle axis to be reduced, and the result's shape.
 
     Attributes
@@ -45,24 +45,24 @@ class ShortBlocks(NamedTuple):
         return steps_of(self.n, self.inner, self.inner)
 
 
-def short_blocks(
+def few_elements(
     shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool = False
-) -> ShortBlocks | None:
+) -> FewElements | None:
     """Return how to reduce elements of a shape over one dim or all of them; None if not so.
 
     Examples
     --------
-    >>> short_blocks((2, 3, 4), (1,))
-    ShortBlocks(outer=2, n=3, inner=4, shape=(2, 4))
-    >>> short_blocks((2, 3), (0, 1), True)
-    ShortBlocks(outer=1, n=6, inner=1, shape=(1, 1))
-    >>> short_blocks((2, 3, 4), (1, 2))
+    >>> few_elements((2, 3, 4), (1,))
+    FewElements(outer=2, n=3, inner=4, shape=(2, 4))
+    >>> few_elements((2, 3), (0, 1), True)
+    FewElements(outer=1, n=6, inner=1, shape=(1, 1))
+    >>> few_elements((2, 3, 4), (1, 2))
     """
     size = prod(shape)
     if not 0 < size <= FEW_ELEMENTS:
         return None
     if len(dims) == len(shape):
-        return ShortBlocks(1, size, 1, (1,) * len(shape) if keepdim else ())
+        return FewElements(1, size, 1, (1,) * len(shape) if keepdim else ())
     if len(dims) != 1:
         return None
     (dim,) = dims
@@ -71,15 +71,15 @@ def short_blocks(
     if inner > TILE:
         return None
     middle = (1,) if keepdim else ()
-    return ShortBlocks(prod(before), shape[dim], inner, before + middle + behind)
+    return FewElements(prod(before), shape[dim], inner, before + middle + behind)
 
 
 def as_it_lies(
     array: Array,
     dims: tuple[int, ...],
     keepdim: bool,
-    make: Callable[[ShortBlocks], ShortCall | None],
-) -> ShortCall | None:
+    make: Callable[[FewElements], SpecialisedCall | None],
+) -> SpecialisedCall | None:
     """Return what reduces few elements that lie as those of an array, in one pass; None if not so.
 
     Parameters
@@ -100,7 +100,7 @@ def as_it_lies(
     if laid.rest or laid.inner > TILE:
         return None
     in_order = tuple([shape[dim] for dim in laid.kept])
-    run = make(ShortBlocks(laid.outer, laid.n, laid.inner, in_order))
+    run = make(FewElements(laid.outer, laid.n, laid.inner, in_order))
     if run is None:
         return None
     target, back = reduced_shape(shape, dims, keepdim), np.argsort(laid.kept).tolist()

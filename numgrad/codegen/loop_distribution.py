@@ -1,4 +1,4 @@
-"""Passes over loops of few turns: what LLVM needs to make vector instructions of them."""
+"""Loop distribution: loops of few turns, in parts that LLVM makes vector instructions of."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ def _arrays() -> list[np.ndarray]:
     return found
 
 
-def test_short_reductions_have_the_same_bits() -> None:
+def test_specialised_reductions_have_the_same_bits() -> None:
     met = 0
     for array in _arrays():
         for count in range(1, array.ndim + 1):
             for dims in itertools.combinations(range(array.ndim), count):
                 for keepdim in (False, True):
-                    run = reductions.short_as_it_lies("sum", array, dims, keepdim)
+                    run = reductions.specialised_as_it_lies("sum", array, dims, keepdim)
                     if run is None:
                         continue
                     met += 1

@@ -1,4 +1,4 @@
-"""Elementwise calls on few elements, in one thread: generated straight-line Python.
+"""Elementwise calls specialised to few elements, in one thread: generated straight-line Python.
 
 With a few numbers in every operand the loop takes a tenth of what Python takes to get there. What
 each operand needs before it is an argument of the loop is known for operands of given shapes,
@@ -20,12 +20,12 @@ from numgrad.kernels.pointwise.flat_calls import ARRAY, ITEM, SAME, FlatCall, Nu
 from numgrad.kernels.pointwise.strided_calls import StridedCall, anchor_of
 from numgrad.runtime.memory import empty
 
-__all__ = ["short_call"]
+__all__ = ["specialised_call"]
 
 Array = np.ndarray[Any, Any]
 
 
-def short_call(
+def specialised_call(
     call: FlatCall | StridedCall,
     operands: Sequence[Array | Number],
     dtypes: Sequence[np.dtype[Any]],
@@ -85,7 +85,7 @@ def short_call(
             f"    return {f'[{returned}]' if several else returned}",
         ]
     )
-    return define("call", source, "short call", namespace)
+    return define("call", source, "specialised call", namespace)
 
 
 def _is_small(call: FlatCall | StridedCall) -> bool:
