@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from numgrad.jit.ir.constructors import apply, broadcast, constant, join
+from numgrad.jit.ir.constructors import apply, broadcast, constant
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
 from numgrad.jit.rolling.completion import Unlike
+from numgrad.jit.rolling.joined_rows import Places, joined_rows
 from numgrad.jit.rolling.rows import stack, step
-from numgrad.jit.rolling.tokens import followed_back, rebased, row_of, rows_of
+from numgrad.jit.rolling.tokens import followed_back, rebased, row_of
 from numgrad.jit.rolling.turns import Carry, Turns
 
 __all__ = ["with_loop"]
-
-PARTS = 4  # of which what is put side by side of rows may be
 
 
 def with_loop(turns: Turns) -> Graph:
@@ -139,9 +136,7 @@ def _is_reverse(turns: Turns) -> bool:
     return sum(each < 0 for each in steps) > sum(each > 0 for each in steps)
 
 
-def _rebuilt(
-    turns: Turns, new: dict[Value, Value], rows: dict[Value, tuple[Value, int]], number: int
-) -> Graph:
+def _rebuilt(turns: Turns, new: dict[Value, Value], rows: Places, number: int) -> Graph:
     """Return the graph with other values for some, which come after a number.
 
     Some of these are `rows` of what a loop stacks: of which, and which one.
@@ -156,9 +151,11 @@ def _rebuilt(
     for operation in turns.outside():
         value = operation.value
         if value.operation == "join":
-            whole = _whole_of(value, rows, graph.unread, turns.trace.handed_on)
-            if whole is not None:
-                new[value] = whole
+            fresh = joined_rows(value, rows, graph.unread, turns.trace.handed_on, entered)
+            if fresh is not None:
+                if fresh.operation == "join":  # else it was there before
+                    fresh.number = max(value.number, number)
+                new[value] = fresh
                 continue
         operands = [entered(operand) for operand in value.operands]
         if any(a is not b for a, b in zip(operands, value.operands, strict=True)):
@@ -174,43 +171,3 @@ def _rebuilt(
             new[value] = fresh
     outputs = [entered(output) for output in graph.outputs]
     return Graph(graph.inputs, outputs, graph.unread)
-
-
-def _whole_of(
-    value: Value,
-    rows: dict[Value, tuple[Value, int]],
-    unread: frozenset[Value],
-    handed_on: dict[Value, tuple[Value, Value]],
-) -> Value | None:
-    """Return a join of rows of what loops stack as one of few parts; None if it is no such.
-
-    Anything may stand in the place of operands that nobody reads: the rows beside others.
-    """
-    parts: list[list[Any]] = []  # a value; of rows of it the first, and behind the last
-    for operand in value.operands:
-        of, row = rows.get(operand.operands[0], (None, 0)) if _is_row(operand) else (None, 0)
-        last = parts[-1] if parts else (None, 0, 0)
-        if last[0] is not None and len(last) > 1:
-            if operand in unread and last[2] < last[0].shape[0]:
-                of, row = last[0], last[2]
-            if of is last[0] and row == last[2]:
-                parts[-1][2] += 1
-                continue
-        parts.append([operand] if of is None else [of, row, row + 1])
-        if len(parts) > PARTS:
-            return None
-    if len(parts) > 1 and parts[0][0] in unread and len(parts[1]) > 1 and parts[1][1]:
-        del parts[0]
-        parts[0][1] -= 1
-    if not any(len(part) > 1 for part in parts):
-        return None
-    if [len(part) for part in parts] == [1, 3] and _is_row(parts[0][0]):
-        found, init = handed_on.get(parts[1][0], (None, None))
-        if found is not None and init is parts[0][0].operands[0] and found.shape == value.shape:
-            return found if parts[1][1] == 0 else None
-    return join([part[0] if len(part) == 1 else rows_of(*part) for part in parts], 0)
-
-
-def _is_row(operand: Value) -> bool:
-    """Whether an operand of a join is a value with a first dim of length 1."""
-    return operand.operation == "reshape" and operand.shape == (1, *operand.operands[0].shape)
