@@ -65,8 +65,9 @@ def _parts(
     operands: Sequence[Value], places: Places, unread: frozenset[Value]
 ) -> list[Value | _Rows]:
     """Return operands, with rows that follow each other as one."""
+    first, *rest = operands
     parts: list[Value | _Rows] = []
-    for operand in operands:
+    for operand in rest if first in unread else operands:
         last = parts[-1] if parts else None
         of, row = places.get(operand.operands[0], (None, 0)) if _is_row(operand) else (None, 0)
         if isinstance(last, _Rows):
@@ -75,10 +76,12 @@ def _parts(
                 parts[-1] = last._replace(stop=last.stop + 1)
                 continue
         parts.append(operand if of is None else _Rows(of, row, row + 1))
-    if len(parts) > 1 and parts[0] in unread:
-        second = parts[1]
+    if first in unread:
+        second = parts[0] if parts else None
         if isinstance(second, _Rows) and second.start > 0:
-            parts[:2] = [second._replace(start=second.start - 1)]
+            parts[0] = second._replace(start=second.start - 1)
+        else:
+            parts.insert(0, first)
     return parts
 
 
