@@ -16,6 +16,7 @@ from numgrad.jit.ir.graph import Affine, Graph, Value
 __all__ = [
     "Operation",
     "Tokens",
+    "are_alike",
     "followed_back",
     "had_by",
     "is_alike",
@@ -190,6 +191,11 @@ def is_alike(one: Value, other: Value) -> bool:
     return one.operands[0].shape == other.operands[0].shape and all(
         a.terms == b.terms for a, b in zip(first, second, strict=True)
     )
+
+
+def are_alike(path: Path, other: Path) -> bool:
+    """Whether the views of two paths differ at most in where they begin."""
+    return len(path) == len(other) and all(map(is_alike, path, other))
 
 
 def row_of(value: Value, row: int) -> Value:
