@@ -13,81 +13,85 @@ import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
-# First, and from here: CPython (3.11) keeps its frames in blocks, and a loop whose calls cross the
-# end of one maps and unmaps memory at each. Below the frames of our own imports one of Numba's
-# loops did: 15,000 times, which doubled the time of this import.
-import numba  # noqa: F401
+from numgrad.runtime.garbage import without_collections
 
-from numgrad import autograd, func, utils
-from numgrad.base.device import device
-from numgrad.base.dtypes import (
-    bool_ as bool,
-)
-from numgrad.base.dtypes import (
-    can_cast,
-    complex64,
-    complex128,
-    dtype,
-    finfo,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from numgrad.base.layouts import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
-)
-from numgrad.codegen.compile.cache_files import cache_dir
-from numgrad.func import vmap
-from numgrad.func.control.branches import cond_of_operands as cond
-from numgrad.func.control.loops import while_loop
-from numgrad.graph.modes.anomaly import (
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_anomaly_enabled,
-)
-from numgrad.graph.modes.grad_modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from numgrad.graph.recorder import TraceError
-from numgrad.graph.size import Size
-from numgrad.graph.tensor import is_inference
-from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
-from numgrad.io.serialization import load, save
-from numgrad.jit.front.decorator import jit
-from numgrad.jit.front.unrolled import UnrolledWarning
-from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
-from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.creation.from_data import tensor
-from numgrad.ops.creation.generator import default_generator
-from numgrad.ops.creation.legacy_types import LEGACY_TYPES
-from numgrad.ops.later import LATER, load_package, package_of
-from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
-from numgrad.runtime.memory import empty_cache, memory_stats
-from numgrad.runtime.threads import get_num_threads, set_num_threads
-from numgrad.tensor import Tensor
+# A quarter of the time of this import would go into looking for garbage.
+with without_collections():
+    # First, and from here: CPython (3.11) keeps its frames in blocks, and a loop whose calls cross
+    # the end of one maps and unmaps memory at each. Below the frames of our own imports one of
+    # Numba's loops did: 15,000 times, which doubled the time of this import.
+    import numba  # noqa: F401
+
+    from numgrad import autograd, func, utils
+    from numgrad.base.device import device
+    from numgrad.base.dtypes import (
+        bool_ as bool,
+    )
+    from numgrad.base.dtypes import (
+        can_cast,
+        complex64,
+        complex128,
+        dtype,
+        finfo,
+        float16,
+        float32,
+        float64,
+        get_default_dtype,
+        iinfo,
+        int8,
+        int16,
+        int32,
+        int64,
+        promote_types,
+        set_default_dtype,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
+    from numgrad.base.layouts import (
+        channels_last,
+        channels_last_3d,
+        contiguous_format,
+        layout,
+        memory_format,
+        preserve_format,
+        strided,
+    )
+    from numgrad.codegen.compile.cache_files import cache_dir
+    from numgrad.func import vmap
+    from numgrad.func.control.branches import cond_of_operands as cond
+    from numgrad.func.control.loops import while_loop
+    from numgrad.graph.modes.anomaly import (
+        is_anomaly_check_nan_enabled,
+        is_anomaly_enabled,
+        set_anomaly_enabled,
+    )
+    from numgrad.graph.modes.grad_modes import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
+    from numgrad.graph.recorder import TraceError
+    from numgrad.graph.size import Size
+    from numgrad.graph.tensor import is_inference
+    from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
+    from numgrad.io.serialization import load, save
+    from numgrad.jit.front.decorator import jit
+    from numgrad.jit.front.unrolled import UnrolledWarning
+    from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
+    from numgrad.ops.core.registry import FUNCTIONS
+    from numgrad.ops.creation.from_data import tensor
+    from numgrad.ops.creation.generator import default_generator
+    from numgrad.ops.creation.legacy_types import LEGACY_TYPES
+    from numgrad.ops.later import LATER, load_package, package_of
+    from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
+    from numgrad.runtime.memory import empty_cache, memory_stats
+    from numgrad.runtime.threads import get_num_threads, set_num_threads
+    from numgrad.tensor import Tensor
 
 float = float32
 double = float64

@@ -91,11 +91,15 @@ class Notes:
         self.folders += other.folders
 
     def reaching(self, statement: str | None) -> list[str]:
-        """Return the tests that reach a statement, the quickest first; an import, all tests do."""
-        found = self.reached_by.get(statement or "", [])
-        if statement is None or (not found and statement in self.imported):
-            found = list(self.seconds)
-        return sorted(found, key=lambda each: self.seconds[each])
+        """Return the tests that reach a statement, the quickest first; all, if imports reach it.
+
+        What an import leaves behind, any test may meet.
+        """
+        found = sorted(self.reached_by.get(statement or "", []), key=self.seconds.__getitem__)
+        if statement is None or statement in self.imported:
+            others = self.seconds.keys() - set(found)
+            found += sorted(others, key=self.seconds.__getitem__)
+        return found
 
 
 class Noting:

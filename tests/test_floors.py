@@ -18,7 +18,7 @@ ROOT = Path(numgrad.__file__).parent
 FLOORS = [
     ["base"],
     ["runtime"],
-    ["codegen/loops", "codegen/numba_private"],
+    ["codegen/loops", "codegen/numba_private", "codegen/scalar_ops"],
     ["codegen/loop_passes", "codegen/printer"],
     ["codegen/llvm"],
     ["codegen/compile"],
@@ -91,6 +91,9 @@ def module_of(name: str) -> str | None:
 def imports_of(module: str) -> Iterator[tuple[str, bool]]:
     """Yield every module of ours that one imports, and whether that is at the top level."""
     tree = modules()[module]
+    # What stands below a `with` of the module itself runs as it is imported, too.
+    blocks = [node.body for node in tree.body if isinstance(node, ast.With)]
+    at_once = [*tree.body, *[node for block in blocks for node in block]]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} has a relative import"
@@ -102,7 +105,7 @@ def imports_of(module: str) -> Iterator[tuple[str, bool]]:
             continue
         ours = (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
         if ours.split(".")[0] == "numgrad":
-            yield from ((name, node in tree.body) for name in found if name not in (None, module))
+            yield from ((name, node in at_once) for name in found if name not in (None, module))
 
 
 def entry_of(module: str) -> str:

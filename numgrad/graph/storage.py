@@ -137,7 +137,5 @@ def compact(array: Array) -> tuple[Array, tuple[int, ...]]:
 def offset_of(tensor: Tensor) -> int:
     """Return where in its storage a tensor's first element lies, in elements."""
     array, holder = tensor._array, holder_of(tensor)
-    if holder is array:
-        return 0
     low, _ = extent(layout_of(holder))
-    return (address_of(array) - address_of(holder)) // array.itemsize - low
+    return (address_of(array) - address_of(holder) - low * holder.itemsize) // array.itemsize

@@ -421,6 +421,17 @@ def test_grad_with_respect_to_results(lib: Any) -> None:
     assert w.grad is None
 
 
+def test_grad_with_respect_to_some_of_several_results(lib: Any) -> None:
+    x = lib.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    parts = (x * 1).unbind()
+    loss = 3 * parts[0] + 5 * parts[1] * parts[2]
+    slopes = [3.0, 20.0, 10.0]
+    for count in (1, 2, 3):
+        for asked in itertools.permutations(range(3), count):
+            found = lib.autograd.grad(loss, [parts[k] for k in asked], retain_graph=True)
+            assert [each.item() for each in found] == [slopes[k] for k in asked]
+
+
 def test_grad_goes_only_where_it_must(lib: Any) -> None:
     """What does not lead to the inputs is not run, so it is not freed either."""
     w, v, seen = leaf(lib, 1.0), leaf(lib, 2.0), []

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,3 +132,13 @@ def test_views_without_elements_stay_in_their_own_memory() -> None:
                 assert view.detach().untyped_storage().nbytes() == size
                 t.data = before
                 assert view.untyped_storage().nbytes() == size
+
+
+def test_views_without_elements_stay_where_they_are_while_others_leave() -> None:
+    """In the part of an array that was given, at its start, amid it and at its end."""
+    t = numgrad.from_numpy(np.arange(9.0)[2:6])
+    views = [t[:0], t[2:2], t[4:], t[1:]]
+    t[1:3].data = numgrad.ones(2, dtype=numgrad.float64)
+    for view in views:
+        storage = view.untyped_storage()
+        assert (storage.data_ptr(), storage.nbytes()) == (t.data_ptr(), 32)

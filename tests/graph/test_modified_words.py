@@ -72,7 +72,15 @@ def test_the_words_of_a_saved_tensor_that_was_written_to_are_pytorchs(
             assert found[0] == found[1], (lines, situation)
 
 
-@pytest.mark.parametrize("write", ["x.add_({})", "x[0] = {}", "m.full((2,), {}.0, out=x.detach())"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        "x.add_({})",
+        "x[0] = {}",
+        "m.full((2,), {}.0, out=x.detach())",
+        "m.autograd.graph.increment_version(x)",
+    ],
+)
 @pytest.mark.parametrize("saved_at", range(4))
 @pytest.mark.parametrize("watched", ["all", "writes", "pass", "saving", "writes, by hooks"])
 def test_the_hint_tells_the_write_that_came_next(saved_at: int, watched: str, write: str) -> None:

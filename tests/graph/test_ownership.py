@@ -56,6 +56,17 @@ def test_what_is_captured_is_not_what_an_identity_hands_on(twice: bool) -> None:
     assert kept[0].tolist() == [[7.0, 7.0]] * 2
 
 
+def test_an_input_that_is_asked_for_twice_gets_two_gradients() -> None:
+    """PyTorch's are one tensor, which nobody expects who writes to the first."""
+    x = ng.ones(3, requires_grad=True)
+    y = x * 1
+    for root, asked in ((x * 2, x), (x * 2 + x.exp(), x), (y * 2, y), (y * 2 * y, y)):
+        one, other = ng.autograd.grad(root.sum(), [asked, asked], retain_graph=True)
+        kept = other.tolist()
+        one.fill_(8.0)
+        assert other.tolist() == kept
+
+
 @pytest.mark.filterwarnings("ignore:grad and param do not obey:UserWarning")
 @settings(max_examples=examples(60))
 @given(program=programs)

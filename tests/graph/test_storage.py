@@ -106,3 +106,18 @@ def test_distances_are_bytes_of_either_sign() -> None:
     for view, other in [(tail, head), (head, tail)]:  # the second is found from the first
         view.mul_(2)
         assert other.grad_fn.name() == "AsStridedBackward0"
+
+
+def test_offsets_count_from_the_lowest_element_of_the_memory() -> None:
+    """Of arrays that go back, too, of any part of them, and of complex numbers' parts."""
+    memory = np.arange(12.0)
+    for given in (memory, memory[::-1], memory[2:9][::-1], memory.reshape(3, 4)[::-1, ::2]):
+        x = ng.from_numpy(given)
+        lowest = x.untyped_storage().data_ptr()
+        for view in (x, x[1:], x[2], x[-1:], x.detach()):
+            assert view.storage_offset() * 8 == view.data_ptr() - lowest
+            found = view.as_strided((), (), view.storage_offset())
+            assert found.item() == view.reshape(-1)[0].item()
+        assert x.as_strided((2,), (1,), 0).tolist() == [given.min(), given.min() + 1]
+    z = ng.from_numpy((memory + 1j)[::-1])
+    assert [z.storage_offset(), z[3:].storage_offset(), z[3:].real.storage_offset()] == [11, 8, 16]

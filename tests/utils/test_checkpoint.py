@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
 
 def leaf(lib: Any, *values: float) -> Any:
@@ -572,6 +573,7 @@ _STEPS: dict[str, Any] = {
     back=st.integers(0, 5),
     reading=st.booleans(),
 )
+@settings(max_examples=examples(400))  # few draws write to what is saved
 def test_a_second_run_that_writes_to_what_it_saved_is_found(
     names: list[str], place: int, back: int, reading: bool
 ) -> None:

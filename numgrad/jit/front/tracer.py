@@ -30,7 +30,6 @@ from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
-from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
     Order,
@@ -52,6 +51,7 @@ from numgrad.kernels.move.stacked_rows import room_for_rows
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import Generator
+from numgrad.runtime.garbage import without_collections
 
 __all__ = ["Tracer"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.lowering.carried_values import with_carried_values
 from numgrad.jit.lowering.handed_over import with_less_kept
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 from numgrad.jit.rolling.rolling import rolled
+from numgrad.runtime.garbage import without_collections
 
 __all__ = ["prepared"]
 

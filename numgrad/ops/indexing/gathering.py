@@ -315,6 +315,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     tensor([[1.],
             [5.]])
     """
+    shape, wanted = input._array.shape, indices._array.shape
+    if dim is not None and len(shape) != len(wanted):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
+        )
     if indices._array.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -322,12 +328,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
         )
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
-    shape, wanted = input._array.shape, indices._array.shape
-    if len(shape) != len(wanted):
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
-            f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
-        )
     at = wrap_dim(dim, len(shape))
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

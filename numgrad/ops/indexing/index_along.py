@@ -173,10 +173,9 @@ def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
     return where(there, g, fresh(np.zeros((), g._array.dtype)))
 
 
-def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
-    """Return a dim and the positions of an index of one dim, in memory of their own."""
-    positions = read_array(_own_vector, at_hand(index._array))
-    return wrap_dim(dim, input._array.ndim), positions
+def _read_vector(index: Tensor) -> Any:
+    """Return the positions of an index of one dim, in memory of their own."""
+    return read_array(_own_vector, at_hand(index._array))
 
 
 def _own_vector(index: Array) -> Array:
@@ -272,11 +271,12 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> ng.tensor([1.0, 2.0, 3.0]).index_select(0, ng.tensor([2, 0]))
     tensor([3., 1.])
     """
+    at = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    at, positions = _read_vector(input, dim, index)
+    positions = _read_vector(index)
     if length_of(input, at) == 0 < positions.size and input._array.ndim > 1:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     positions = check_selected(positions, size=length_of(input, at))
@@ -288,31 +288,61 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return result
 
 
-def _check_source(
-    input: Tensor, dim: int, positions: Array, source: Tensor, function: str, error: type[Exception]
-) -> None:
+def _check_source(input: Tensor, dim: int, positions: Array, source: Tensor, function: str) -> None:
     """Raise unless a source has a part for every position, of the shape that fits there."""
     length = length_of(source, dim)
     if positions.size != length:
-        behind = f": ({length}), for dim: {dim}" if error is RuntimeError else f" ({length})"
-        raise error(
+        raise RuntimeError(
             f"{function}(): Number of indices ({positions.size}) should be equal to "
-            f"source.size(dim){behind}"
+            f"source.size(dim): ({length}), for dim: {dim}"
         )
     shape, given = list(input._array.shape), list(source._array.shape)
-    differs = shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]
-    if error is RuntimeError and len(shape) != len(given):
-        differs = True
-    if differs:
-        if error is RuntimeError:
-            raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified "
-                f"dimension. Got self.shape = {shape} source.shape = {given}"
-            )
+    if len(shape) != len(given) or _parts_of(shape, dim) != _parts_of(given, dim):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {shape} source.shape = {given}"
+        )
+
+
+def _parts_of(shape: list[int], dim: int) -> list[int]:
+    """Return the shape of a part at one position of a dim."""
+    return shape[:dim] + shape[dim + 1 :]
+
+
+def _check_ndims_copied(input: Tensor, index: Tensor, source: Tensor) -> None:
+    """Raise unless a source has as many dims as where it is copied to, or none."""
+    positions = index._array
+    if positions.ndim > 1:
+        raise IndexError(
+            f"index_copy_(): Index should have dimension 1 or 0 (got {positions.ndim})"
+        )
+    own, given = input._array.ndim, source._array.ndim
+    if not given and positions.size != 1:
+        raise IndexError(
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{positions.size})"
+        )
+    if given and own and given != own:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({given}), destination dimensionality ({own})"
+        )
+
+
+def _check_shape_copied(input: Tensor, dim: int, positions: Array, source: Tensor) -> None:
+    """Raise unless a source has a part for every position, of the shape that fits there."""
+    shape, given = (_parts_of(list(each._array.shape), dim) for each in (input, source))
+    if shape != given:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
-            f"slice shape: {shape[:dim] + shape[dim + 1 :]} at dimension {dim} and source slice "
-            f"shape: {given[:dim] + given[dim + 1 :]} at dimension {dim}."
+            f"slice shape: {' '.join(map(str, shape))} at dimension {dim} and source slice shape: "
+            f"{' '.join(map(str, given))} at dimension 0."
+        )
+    length = length_of(source, dim)
+    if positions.size != length:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({positions.size}) should be equal to "
+            f"source.size(dim) ({length})"
         )
 
 
@@ -320,6 +350,7 @@ def read_parts(
     input: Tensor, dim: int, index: Tensor, source: Tensor, function: str
 ) -> tuple[int, Array]:
     """Return a dim and positions in it for the parts of a source, all checked but for bounds."""
+    at = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise IndexError(
             f"{function}(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
@@ -334,8 +365,13 @@ def read_parts(
             f"{function}(): self ({input.dtype.scalar_name}) and source "
             f"({source.dtype.scalar_name}) must have the same scalar type"
         )
-    at, positions = _read_vector(input, dim, index)
-    _check_source(input, at, positions, source, function, RuntimeError)
+    if at and at >= source._array.ndim:
+        raise RuntimeError(
+            f"{function}(): Indexing dim {at} is out of bounds of the source tensor with dim "
+            f"{source._array.ndim}"
+        )
+    positions = _read_vector(index)
+    _check_source(input, at, positions, source, function)
     return at, positions
 
 
@@ -410,17 +446,19 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
+    at = wrap_dim(dim, input._array.ndim)
+    _check_ndims_copied(input, index, source)
     if index._array.dtype != np.int64:
         raise RuntimeError(
             f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
-    at, positions = _read_vector(input, dim, index)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
-    _check_source(input, at, positions, source, "index_copy_", IndexError)
+    positions = _read_vector(index)
+    _check_shape_copied(input, at, positions, source)
     positions = _where_written(input, at, positions, _check_copied)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
     return result
@@ -455,17 +493,19 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> ng.zeros(3).index_fill(0, ng.tensor([2, 0]), 1)
     tensor([1., 0., 1.])
     """
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
     if index._array.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    at, positions = _read_vector(input, dim, index)
+    at, positions = wrap_dim(dim, input._array.ndim), _read_vector(index)
+    if index._array.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
     positions = _where_written(input, at, positions, _filled_positions)
     result: Tensor
     if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value._array.ndim} dimension(s)."
-            )
         if value.dtype.is_complex and not input.dtype.is_complex:
             raise RuntimeError(_COMPLEX_FILL)
         check_number(value, input._array.dtype)

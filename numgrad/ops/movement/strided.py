@@ -15,7 +15,8 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.recorder import address_of, distance, place_of
+from numgrad.graph.recorder import distance, place_of
+from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, kind_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
@@ -232,12 +233,12 @@ def place(
         )
     array = input._array
     storage = holder_of(input)
-    start = address_of(array) - address_of(storage)
-    own_offset, itemsize = start // array.itemsize, array.itemsize
+    own_offset, itemsize = offset_of(input), array.itemsize
     offset = own_offset if storage_offset is None else int(storage_offset)
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    held = extent(layout_of(storage))[1] * storage.itemsize
+    start, stop = extent(layout_of(storage))
+    held = (stop - start) * storage.itemsize
     low, high = extent((shape, steps, offset))
     if high > low and high * itemsize > held:
         raise RuntimeError(

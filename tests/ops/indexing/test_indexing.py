@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -506,6 +507,54 @@ def test_positions_of_other_dtypes_are_refused(torch: ModuleType, line: str) -> 
             except (RuntimeError, IndexError, TypeError, ValueError) as error:
                 said.append(f"{type(error).__name__}: {error}".partition("\n")[0])
         assert said[0] == said[1], name
+
+
+# `x` is a tensor, `d` a dim, `i` holds positions and `y` what is put there, which may not fit.
+ALONG = """
+x.index_copy(d, i, y)
+x.index_add(d, i, y)
+x.index_reduce(d, i, y, "amax")
+x.index_fill(d, i, 2.0)
+x.index_fill(d, i, y)
+x.index_select(d, i)
+x.gather(d, i)
+x.scatter(d, i, y)
+x.scatter_add(d, i, y)
+x.scatter(d, i, 2.0)
+x.take(i)
+x.put(i, y)
+torch.take_along_dim(x, i, d)
+"""
+SHAPES = [(), (1,), (2,), (2, 3), (1, 3), (2, 1), (3, 2), (0, 3), (2, 3, 2), (1, 3, 2), (2, 1, 2)]
+
+
+def _put_or_refused(lib: Any, line: str, shapes: list[Any], dim: int, kinds: list[str]) -> Any:
+    """Return the shape of a result, or the class and first words of the error."""
+    x, i, y = (
+        lib.ones(shape).to(getattr(lib, kind)) for shape, kind in zip(shapes, kinds, strict=True)
+    )
+    try:
+        return str(eval(line, {"torch": lib, "x": x, "d": dim, "i": i - i, "y": y}).shape)
+    except (RuntimeError, IndexError, TypeError, NotImplementedError) as error:
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("line", ALONG.strip().splitlines())
+def test_what_does_not_fit_is_refused_in_pytorchs_words(torch: ModuleType, line: str) -> None:
+    random = Random(line)
+    for _ in range(80):
+        own = random.choice(SHAPES)
+        given = own if random.random() < 0.4 else random.choice(SHAPES)
+        shapes = [own, random.choice([(1,), (2,), (), *SHAPES]), given]
+        kinds = ["float32", "int64", "float32"]
+        if random.random() < 0.2:
+            kinds[random.randrange(3)] = random.choice(["int32", "float64", "bool"])
+        if "scatter_add" in line and len(own) != len(given):
+            continue  # where PyTorch speaks of a dim that nobody named
+        arguments = line, shapes, random.choice([0, 0, 1, -1, 2]), kinds
+        found = _put_or_refused(ng, *arguments)
+        assert found == _put_or_refused(torch, *arguments), arguments
 
 
 def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
