@@ -19,8 +19,9 @@ lint: ## ruff: lint and format
 	ruff check $(ARGS)
 	ruff format --check $(ARGS)
 
-types: ## mypy, of the package and of a page of a user's code
+types: ## mypy, of the package and of a page of a user's code; and stubtest
 	mypy
+	$(PYTHON) -m tests.docs.check_stub
 	mypy --strict --follow-imports=silent tests/docs/typed_program.py
 
 oldest: ## a sample of the tests on the oldest Numba and NumPy that pyproject.toml declares

@@ -18,7 +18,7 @@ ROOT = Path(numgrad.__file__).parent
 FLOORS = [
     ["base"],
     ["runtime"],
-    ["codegen/loops", "codegen/numba_private"],
+    ["codegen/loops", "codegen/numba_private", "codegen/scalar_ops"],
     ["codegen/loop_passes", "codegen/printer"],
     ["codegen/llvm"],
     ["codegen/compile"],

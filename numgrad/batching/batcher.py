@@ -412,6 +412,11 @@ class Batcher(Worlds):
             known = modes.trace.known(found) if type(found) is Traced else found
             return np.asarray(found if known is None else known)
 
+    def backward_loops(
+        self, roots: Sequence[Any], needed: set[Any] | None, captures: dict[Any, Any]
+    ) -> None:
+        """Return None: what is recorded of a batch runs node by node."""
+
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""
         if "mask" in what:

@@ -6,13 +6,13 @@ other sizes goes: loops of one turn, blocks of one block, what combines a single
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.loop_passes import names_in, rewritten, walk
 from numgrad.codegen.loops import (
+    OPERATORS,
     ZERO,
     Assign,
     Break,
@@ -37,22 +37,6 @@ from numgrad.codegen.loops import (
 __all__ = ["with_numbers"]
 
 _RUNTIME = "numgrad.codegen.fold_runtime"
-_SIGNS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-    ">>": operator.rshift,
-    "<<": operator.lshift,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def with_numbers(statements: Sequence[Statement]) -> list[Statement]:
@@ -185,8 +169,8 @@ class _Known:
             case Name(name, ""):
                 return self.numbers.get(name, node)
             case Infix(sign, Number(left), Number(right)) if _are_integers(left, right):
-                found = _SIGNS[sign](left, right) if sign in _SIGNS else None
-                return node if found is None else Number(found)
+                is_whole = sign in OPERATORS and sign != "/"
+                return Number(OPERATORS[sign](left, right)) if is_whole else node
             case Call(Name("min"), (Number(left), Number(right))) if _are_integers(left, right):
                 return Number(min(left, right))
             case Call(Name(name, module), arguments) if module == _RUNTIME:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,8 @@ import numpy as np
 __all__ = [
     "NJIT",
     "ONE",
+    "OPERATORS",
+    "PREFIXES",
     "ZERO",
     "Assign",
     "Attribute",
@@ -56,6 +59,35 @@ __all__ = [
     "times",
     "type_code",
 ]
+
+# What signs between operands and in front of one mean; and those of elements, read and written.
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "[]": operator.getitem,
+    "[]=": operator.setitem,
+}
+PREFIXES: dict[str, Callable[..., Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "not ": operator.not_,
+}
 
 
 # --- expressions ---------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ class ScalarOp:
     mirrored : str, optional
         The operation that gives the same bits for the two operands the other way round, where
         there is one. (Of 0.0 and -0.0 ``maximum`` gives the first.)
+    identity : int, optional
+        The number that it leaves alone, where there is one: what it gives of no operands.
     opposite : str, optional
         The operation whose truth values are the others.
     opposite_kinds : str
@@ -80,6 +82,7 @@ class ScalarOp:
     ulps: float = 0.0
     of_angle: bool = False
     mirrored: str | None = None
+    identity: int | None = None
     opposite: str | None = None
     opposite_kinds: str = ""
     chooses: bool = False
@@ -119,18 +122,27 @@ def _minimum(a: Any, b: Any) -> Any:
 
 def _infix() -> Iterator[ScalarOp]:
     """Yield the operations that are operators of Python."""
-    for name, sign, kinds, flops, exact_kinds, exact in (
-        ("add", "+", _ANY, 1, _ANY, np.add),
-        ("sub", "-", _NUMBERS, 1, _NUMBERS, np.subtract),
-        ("mul", "*", _ANY, 1, _ORDERED, np.multiply),
-        ("true_divide", "/", _FLOATING, 4, "f", np.true_divide),
-        ("bitwise_and", "&", "biu", 1, "biu", np.bitwise_and),
-        ("bitwise_or", "|", "biu", 1, "biu", np.bitwise_or),
-        ("bitwise_xor", "^", "biu", 1, "biu", np.bitwise_xor),
+    for name, sign, kinds, flops, exact_kinds, exact, identity in (
+        ("add", "+", _ANY, 1, _ANY, np.add, 0),
+        ("sub", "-", _NUMBERS, 1, _NUMBERS, np.subtract, None),
+        ("mul", "*", _ANY, 1, _ORDERED, np.multiply, 1),
+        ("true_divide", "/", _FLOATING, 4, "f", np.true_divide, None),
+        ("bitwise_and", "&", "biu", 1, "biu", np.bitwise_and, None),
+        ("bitwise_or", "|", "biu", 1, "biu", np.bitwise_or, 0),
+        ("bitwise_xor", "^", "biu", 1, "biu", np.bitwise_xor, 0),
     ):
-        mirrored = name if name not in ("sub", "true_divide") else None
         yield ScalarOp(
-            name, 2, kinds, "same", flops, sign, exact, exact_kinds, ulps=0.5, mirrored=mirrored
+            name,
+            2,
+            kinds,
+            "same",
+            flops,
+            sign,
+            exact,
+            exact_kinds,
+            ulps=0.5,
+            mirrored=name if name not in ("sub", "true_divide") else None,
+            identity=identity,
         )
     yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-", np.negative, _NUMBERS)
     for name, sign, kinds, compare, mirrored, opposite, opposite_kinds in (
@@ -177,12 +189,14 @@ def _light() -> Iterator[ScalarOp]:
         ("where", 3, _ANY, lambda condition, a, b: a if condition else b),
     ):
         yield ScalarOp(name, count, kinds, "same", 1, None, choose, kinds, chooses=True)
-    for name, compute in (
-        ("logical_and", np.logical_and),
-        ("logical_or", np.logical_or),
-        ("logical_xor", np.logical_xor),
+    for name, compute, identity in (
+        ("logical_and", np.logical_and, True),
+        ("logical_or", np.logical_or, False),
+        ("logical_xor", np.logical_xor, False),
     ):
-        yield ScalarOp(name, 2, _ANY, "bool", 1, None, compute, _ANY, mirrored=name)
+        yield ScalarOp(
+            name, 2, _ANY, "bool", 1, None, compute, _ANY, mirrored=name, identity=identity
+        )
     for name, rounded in (
         ("floor", np.floor),
         ("ceil", np.ceil),

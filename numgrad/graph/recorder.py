@@ -111,6 +111,16 @@ class Recorder(Protocol):
         results are to be differentiated in turn.
         """
 
+    def backward_loops(
+        self, roots: Sequence[Any], needed: set[Any] | None, captures: dict[Any, Any]
+    ) -> Any:
+        """Return the loops among the nodes of a backward pass; None if it records none.
+
+        `needed` are the nodes that run, if not all that the roots lead to.
+
+        Their ``run(node, pending, leaves, keep_graph)`` runs the loop that a node begins, if any.
+        """
+
     def writable(self, tensor: Tensor) -> Any:
         """Return the array to write to of a tensor that was there before the trace, or raise."""
 

@@ -30,6 +30,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.numba_private import DUFunc, as_dtype
 from numgrad.codegen.printer import print_module
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.math.by_type import stands_in
 
 __all__ = [
@@ -76,8 +77,6 @@ FORMULAS: dict[str, Formula] = {}
 LATER_FORMULAS: dict[str, Callable[[], None]] = {}
 
 _VJP = "_vjp"
-# What a reduction by a ufunc begins with.
-_IDENTITIES = {"add": 0, "mul": 1, "logical_and": True, "logical_or": False, "bitwise_or": 0}
 # The dtypes that a ufunc has loops for, in the order in which NumPy looks for one.
 _LOOPS = ("?", "b", "B", "h", "i", "q", "f", "d", "F", "D")
 _NUMBERS = (types.Number, types.Boolean)
@@ -166,7 +165,9 @@ def ufunc(name: str) -> Any:
         signatures = [
             (from_dtype(np.dtype(code)),) * count for code in _LOOPS if np.dtype(code).kind in kinds
         ]
-        vectorise = numba.vectorize(signatures, identity=_IDENTITIES.get(name))
+        known_op = SCALAR_OPS.get(name)
+        begins = None if known_op is None else known_op.identity
+        vectorise = numba.vectorize(signatures, identity=begins)
         made: Any = vectorise(scalar_function(name).py_func)
         made.__class__ = _Ufunc
         made.__doc__ = formula.doc

@@ -1,4 +1,4 @@
-"""Making many objects without looking for garbage on the way: graphs, and the modules' own."""
+"""Making many objects without looking for garbage on the way: graphs, modules, kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def without_collections() -> Iterator[None]:
     """Have Python look for no cycles of garbage meanwhile.
 
     A graph of thousands of values is in use as a whole, and so is what modules make when they are
-    imported: looking for what is not takes longer the more there is, half of the time that
-    recording takes, and a quarter of an import's.
+    imported, and what the compiler works on: looking for what is not takes longer the more there
+    is, half of the time that recording takes, a quarter of an import's and of compiling.
 
     Examples
     --------

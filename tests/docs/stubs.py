@@ -78,6 +78,44 @@ class _MinMax(NamedTuple):
     min: Tensor
     max: Tensor
 
+class _Frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
+class _Reflectors(NamedTuple):
+    a: Tensor
+    tau: Tensor
+
+class _Histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+class _HistogramOfPoints(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+class _QR(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _SignLogDet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+class _SVD(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+class _PLU(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+class _Solved(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
 class _Compiled(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __get__(self, instance: Any, owner: Any = ...) -> Any: ...
@@ -94,9 +132,16 @@ _EXTREMUM = (
     ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
     ("other: Tensor", "Tensor"),
 )
+_MEDIAN = (
+    ("", "Tensor"),
+    ("dim: _int, keepdim: _bool = ...", "_ValuesIndices"),
+    ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
+)
 _OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
     "max": _EXTREMUM,
+    "median": _MEDIAN,
     "min": _EXTREMUM,
+    "nanmedian": _MEDIAN,
     "nonzero": (
         ("*, as_tuple: Literal[False] = ...", "Tensor"),
         ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]"),
@@ -114,21 +159,31 @@ _WHERE = (
     ("condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = ...", "Tensor"),
 )
 
+_INPUT = "input: Tensor"  # what functions of several ways to be called begin with
+
 # What parameters of these names take where the function itself says nothing.
 _PARAMETERS = {
     "alpha": "_Number",
+    "ambiguity_check": "_bool | Sequence[_MemoryFormat]",
     "axis": "_Dim",
     "device": "_Device | str | None",
     "dim": "_Dim",
     "dims": "_Dim",
     "dtype": "_DType | None",
+    "element": "_Operand",
     "exponent": "_Operand",
     "input": "_Operand",
+    "inputs": "Tensor | Sequence[Tensor] | None",
     "layout": "_Layout | None",
     "memory_format": "_MemoryFormat | None",
+    "obj": "object",
     "other": "_Operand",
+    "out": "Tensor | Sequence[Tensor] | None",
+    "seed": "_int",
     "shape": "_int | Sequence[_int]",
     "size": "_int | Sequence[_int] | None",
+    "sizes": "_int | Sequence[_int]",
+    "tensors": "Tensor | Sequence[Tensor]",
     "value": "_Operand",
 }
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
@@ -157,7 +212,22 @@ _RETURNS = {
     "numpy": "_Array",
     "tolist": "Any",
     "aminmax": "_MinMax",
-    **dict.fromkeys(("cummax", "cummin", "kthvalue", "sort", "topk"), "_ValuesIndices"),
+    "frexp": "_Frexp",
+    "geqrf": "_Reflectors",
+    "get_default_device": "_Device",
+    "histogram": "_Histogram",
+    "histogramdd": "_HistogramOfPoints",
+    "lu": "tuple[Tensor, ...]",
+    "lu_unpack": "_PLU",
+    "qr": "_QR",
+    "slogdet": "_SignLogDet",
+    "svd": "_SVD",
+    "triangular_solve": "_Solved",
+    "unique": "Tensor | tuple[Tensor, ...]",
+    "unique_consecutive": "Tensor | tuple[Tensor, ...]",
+    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "NoReturn"),
+    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Tensor | tuple[Tensor, ...]"),
+    **dict.fromkeys(("cummax", "cummin", "kthvalue", "mode", "sort", "topk"), "_ValuesIndices"),
     **dict.fromkeys(
         ("dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "data_ptr"),
         "_int",
@@ -175,6 +245,10 @@ _RETURNS = {
     "__array__": "_Array",
     "__repr__": "str",
     "__setitem__": "None",
+    **dict.fromkeys(("__copy__", "__deepcopy__", "__idiv__", "__rdiv__", "__reversed__"), "Tensor"),
+    **dict.fromkeys(("__array_function__", "__array_ufunc__", "__dlpack__"), "Any"),
+    "__dlpack_device__": "tuple[_int, _int]",
+    "__long__": "_int",
 }
 # Functions that say nothing of what they return, which is a tensor.
 _ONE_TENSOR = frozenset(("add", "argwhere", "conj", "float_power", "floor_divide", "fmod", "lerp"))
@@ -253,9 +327,18 @@ def _is_elementwise(function: Callable[..., Any]) -> bool:
 def _overloads(name: str, ways: Iterable[tuple[str, str]], first: str = "") -> Iterator[str]:
     """Yield a declaration for each way to call a function; `first` is what each begins with."""
     for parameters, returned in ways:
-        given = ", ".join(filter(None, (first, parameters)))
+        out = _out(name, returned) if first == _INPUT and parameters else ""
+        star = "*" if out and "*" not in parameters else ""
+        given = ", ".join(filter(None, (first, parameters, star, out)))
         yield "@overload"
         yield f"def {name}({given}) -> {returned}: ..."
+
+
+def _out(name: str, returned: str) -> str:
+    """Return the parameter ``out`` of a function that has it where it gives tensors."""
+    if "out" not in inspect.signature(FUNCTIONS[name]).parameters or returned.startswith("tuple"):
+        return ""
+    return f"out: {'Tensor' if returned == 'Tensor' else 'Sequence[Tensor]'} | None = ..."
 
 
 def _functions() -> Iterator[str]:
@@ -266,7 +349,7 @@ def _functions() -> Iterator[str]:
         if inspect.isclass(function) or name == "where":
             continue
         if name in _OVERLOADS:
-            yield from _overloads(name, _OVERLOADS[name], "input: Tensor")
+            yield from _overloads(name, _OVERLOADS[name], _INPUT)
             continue
         returned = _returned(function, name, _is_elementwise(function))
         yield f"def {name}({_parameters(function, bound=False)}) -> {returned}: ..."

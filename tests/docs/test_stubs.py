@@ -46,3 +46,29 @@ def test_each_way_to_call_a_function_gives_what_is_said(name: str) -> None:
             assert found._fields == ("values", "indices")
         else:
             assert type(found).__name__ == NAMES.get(returned, "tuple")
+
+
+NAMED = {name: each for name, each in stubs._RETURNS.items() if f"class {each}(" in stubs._ALIASES}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_results_have_the_fields_that_are_said(name: str) -> None:
+    x = numgrad.tensor([[2.0, 1.0], [1.0, 3.0]])
+    more = {"kthvalue": (1,), "topk": (1,), "triangular_solve": (x,), "histogramdd": ([2, 2],)}
+    more |= {"lu_unpack": (numgrad.tensor([1, 2], dtype=numgrad.int32),), "cummax": (0,)}
+    more |= {"cummin": (0,)}
+    result = getattr(numgrad, name)(x, *more.get(name, ()))
+    (said,) = (
+        node
+        for node in ast.parse(stubs._ALIASES).body
+        if isinstance(node, ast.ClassDef) and node.name == NAMED[name]
+    )
+    assert result._fields == tuple(ast.unparse(line).split(":")[0] for line in said.body)
+
+
+@pytest.mark.parametrize("name", [n for n, each in stubs._RETURNS.items() if each == "NoReturn"])
+def test_what_returns_nothing_raises(name: str) -> None:
+    x = numgrad.ones(2, 2)
+    arguments = (x, x) if name in ("solve", "lstsq") else (x,)
+    with pytest.raises(RuntimeError):
+        getattr(numgrad, name)(*arguments)

@@ -89,6 +89,9 @@ def right(x: ng.Tensor) -> ng.Tensor:
     compiled: ng.Tensor = ng.jit(choices)(stepped) + squares * order
     lowered = step.lower(x, 0.5).dispatcher
     total = total + compiled + lowered(x.numpy(), 0.5)
+    sign, log_size = x.slogdet()
+    middle: ng.Tensor = x.median(dim=0).values + x.median() + ng.qr(x).R
+    total = total + sign * log_size + middle
     (derivative,) = grad(ng.sin(x).sum(), x)
     return ng.add(derivative, x.to(kind)) * size + total + x[0, 0] * x.amax()
 
@@ -100,6 +103,7 @@ def wrong(x: ng.Tensor) -> int:
     step("x", 0.5)  # type: ignore[arg-type]
     powers(x, "two")  # type: ignore[arg-type]
     x.max(dim=0).exp()  # type: ignore[attr-defined]
+    ng.qr(x).S.exp()  # type: ignore[attr-defined]
     ng.max(x, dim="first")  # type: ignore[call-overload]
     x.type(dtype=1)  # type: ignore[call-overload]
     x.register_hook("x")  # type: ignore[arg-type]

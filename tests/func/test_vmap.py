@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from numgrad.graph.recorder import Traced
 
 X = ng.arange(12, dtype=ng.float64).reshape(3, 4) / 7
 
@@ -535,3 +537,33 @@ def test_printing():
     assert texts == [
         "BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 1.],\n            [1., 1.]])\n)"
     ]
+
+
+# --- what is the same for all examples ------------------------------------------------------------
+
+NUMBERS = """
+list(a[0]) | a[1] < 3.0 | a[1] <= 3.0 | a[1] > 3.0 | a[1] >= 3.0 | a.tolist() | np.asarray(a)
+np.asarray(a, np.float32) | float(a[0, 1]) | int(a[1, 2]) | complex(a[0, 0]) | bool(a[0, 0])
+operator.index(n) | a.sum() | a.item(1, 2) | len(a) | np.asarray(a.transpose(1, 0))
+np.asarray(a.swapaxes(0, 1)) | np.asarray(a.reshape(3, -1)) | np.asarray(a.reshape((6,)))
+np.asarray(a.transpose(1, 0).reshape(2, -1)) | np.asarray(a[..., 0, 1]) | np.asarray(a[:, ::2])
+"""
+
+
+def test_arrays_that_are_the_same_for_all_examples_have_numbers() -> None:
+    """What stands for an array in the transformed function gives what the array would."""
+    lines = [each for row in NUMBERS.strip().splitlines() for each in row.split(" | ")]
+    real = np.array([[1.0, 2.5, 0.0], [3.0, -4.0, 7.0]])
+
+    def checked(x: ng.Tensor) -> ng.Tensor:
+        names = {"np": np, "operator": operator}
+        a, n = (ng.from_numpy(real) * 1)._array, ng.tensor(5)._array
+        assert type(a) is type(n) is Traced
+        for line in lines:
+            found = eval(line, {"a": a, "n": n, **names})
+            wanted = eval(line, {"a": real, "n": np.array(5), **names})
+            assert type(found) is type(wanted), line
+            np.testing.assert_array_equal(found, wanted, line)
+        return x
+
+    vmap(checked)(X[:, :3])

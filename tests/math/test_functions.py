@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 
 import numgrad as ng
 from numgrad import math
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.math.functions import FORMULAS
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import examples
@@ -107,6 +108,17 @@ def test_a_ufunc_broadcasts_casts_reduces_and_writes_where_it_is_told() -> None:
     assert hypot(x, 4.0, out=out) is out and out[0] == 5
     assert hypot.reduce(np.array([2.0, 3.0, 6.0])) == pytest.approx(7)
     assert hypot.outer([3.0], [4.0, 0.0]).shape == (1, 2)
+
+
+def test_reductions_by_ufuncs_begin_with_what_numpys_begin_with() -> None:
+    for name, op in SCALAR_OPS.items():
+        if op.identity is None:
+            continue
+        its = getattr(np, {"mul": "multiply"}.get(name, name)).identity
+        assert math.ufunc(name).identity == its == op.identity
+        of_nothing = math.ufunc(name).reduce(np.empty(0, bool if op.is_truth else int))
+        assert of_nothing == its, name
+    assert math.ufunc("maximum").identity is None
 
 
 def drawn_view(data: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray:

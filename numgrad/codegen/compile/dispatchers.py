@@ -17,6 +17,7 @@ from numba.extending import register_jitable
 
 from numgrad.codegen.compile.pipelines import PART, pipeline
 from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
+from numgrad.runtime.garbage import without_collections
 from numgrad.runtime.interrupts import undisturbed
 
 __all__ = ["KernelDispatcher", "inline", "part", "whole"]
@@ -50,9 +51,10 @@ def whole(function: Callable[..., Any], *arguments: Any) -> Any:
     ``@njit`` functions plain ones. Kernels have nothing to do with that. Most of what they consist
     of has no meaning in Python, and Numba's own part of them is compiled functions, too.
     """
-    if not _settings.DISABLE_JIT:
-        return undisturbed(function, *arguments)
-    return undisturbed(_while_enabled, function, *arguments)
+    with without_collections():  # for which compiling leaves a lot to do, a quarter of its time
+        if not _settings.DISABLE_JIT:
+            return undisturbed(function, *arguments)
+        return undisturbed(_while_enabled, function, *arguments)
 
 
 def _while_enabled(function: Callable[..., Any], *arguments: Any) -> Any:

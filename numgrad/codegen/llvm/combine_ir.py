@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
+
 __all__ = ["ADD", "COMBINES", "GREATEST", "Combine", "is_float"]
 
 
@@ -19,24 +21,30 @@ class Combine(NamedTuple):
     ----------
     emit : callable
         ``emit(builder, dtype, x, y)`` returns it for two numbers or two vectors of a Numba type.
-    identity : callable
-        ``identity(dtype)`` is the number that it leaves alone, for a NumPy dtype.
     operation : str
         The scalar operation that it is (`numgrad.codegen.scalar_ops`).
     of_bools : str
         The kind that it is of truth values.
-    of_nothing : int, optional
-        What it gives where there is nothing to combine.
+    extreme : callable, optional
+        ``extreme(dtype)`` is the number that it leaves alone, where that depends on the dtype.
     idempotent : bool
         Whether it gives x for any number of elements x, but none.
     """
 
     emit: Callable[[Any, Any, Any, Any], Any]
-    identity: Callable[[np.dtype[Any]], complex]
     operation: str
     of_bools: str
-    of_nothing: int | None = None
+    extreme: Callable[[np.dtype[Any]], float] | None = None
     idempotent: bool = False
+
+    @property
+    def of_nothing(self) -> int | None:
+        """What it gives where there is nothing to combine; None where that is an error."""
+        return SCALAR_OPS[self.operation].identity
+
+    def identity(self, dtype: np.dtype[Any]) -> float:
+        """Return the number that it leaves alone, for a NumPy dtype."""
+        return self.extreme(dtype) if self.extreme is not None else int(self.of_nothing or 0)
 
 
 def is_float(dtype: Any) -> bool:
@@ -95,14 +103,14 @@ def highest(dtype: np.dtype[Any]) -> float:
     return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
-ADD = Combine(emit_sum, lambda _: 0, "add", "any", 0)
-GREATEST = Combine(emit_greatest, lowest, "maximum", "any", idempotent=True)
+ADD = Combine(emit_sum, "add", "any")
+GREATEST = Combine(emit_greatest, "maximum", "any", lowest, idempotent=True)
 #: The kinds of reductions.
 COMBINES = {
     "sum": ADD,
-    "prod": Combine(emit_product, lambda _: 1, "mul", "all", 1),
+    "prod": Combine(emit_product, "mul", "all"),
     "max": GREATEST,
-    "min": Combine(emit_least, highest, "minimum", "all", idempotent=True),
-    "all": Combine(emit_both, lambda _: 1, "logical_and", "all", True, idempotent=True),
-    "any": Combine(emit_either, lambda _: 0, "logical_or", "any", False, idempotent=True),
+    "min": Combine(emit_least, "minimum", "all", highest, idempotent=True),
+    "all": Combine(emit_both, "logical_and", "all", idempotent=True),
+    "any": Combine(emit_either, "logical_or", "any", idempotent=True),
 }

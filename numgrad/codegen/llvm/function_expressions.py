@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.function_types import OPERATORS, PREFIXES, Typed
+from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import DATA, Variables
 from numgrad.codegen.loops import (
+    OPERATORS,
+    PREFIXES,
     Attribute,
     Call,
     Choice,

@@ -19,9 +19,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from numgrad.codegen.llvm.function_expressions import ExpressionWriter, passed
-from numgrad.codegen.llvm.function_types import OPERATORS, Typed
+from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import Variables, is_counted
 from numgrad.codegen.loops import (
+    OPERATORS,
     Assign,
     Blank,
     Break,

@@ -7,7 +7,6 @@ knows them. What operations and functions give for which types, Numba is asked: 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -15,6 +14,8 @@ from numba import errors, types
 
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
 from numgrad.codegen.loops import (
+    OPERATORS,
+    PREFIXES,
     Assign,
     Attribute,
     Call,
@@ -36,35 +37,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.numba_private import CPUDispatcher
 
-__all__ = ["OPERATORS", "PREFIXES", "Module", "Signatures", "Typed", "nested"]
-
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "[]": operator.getitem,
-    "[]=": operator.setitem,
-}
-PREFIXES: dict[str, Callable[..., Any]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-    "not ": operator.not_,
-}
+__all__ = ["Module", "Signatures", "Typed", "nested"]
 
 
 class Module(Protocol):
@@ -214,7 +187,7 @@ class Typed:
             case Load(array, Number(position)) if isinstance(self.plain(array), types.BaseTuple):
                 return self.plain(array)[position]
             case Load(array, index):
-                return self.signature(operator.getitem, array, index)[1].return_type
+                return self.signature(OPERATORS["[]"], array, index)[1].return_type
             case Call():
                 return self._of_call(node)
         raise TypeError(f"no expression: {node!r}")

@@ -12,7 +12,7 @@ a function that is traced, and while tangents are computed, they travel as tenso
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heappushpop
+from heapq import heapify, heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
@@ -88,6 +88,10 @@ def run(
     waits: dict[Node, int] | None = None
     task: Task | None = None
 
+    loops: Any = None  # of a traced function: turns of nodes that are alike
+    if modes.trace is not None and not (create_graph or watched or modes.dual):
+        loops = modes.trace.backward_loops(list(pending), needed, captures)
+
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
@@ -107,6 +111,10 @@ def run(
                 and (len(roots) > 1 or node is not roots[0][0][0])  # of that hooks are called
             ):
                 del pending[node]
+                continue
+            if loops is not None and waits is None and loops.run(node, pending, leaves, keep_graph):
+                heap = [(-each.sequence, each) for each in pending]
+                heapify(heap)
                 continue
             attached = node.attached
             if attached is not None and waits is None:

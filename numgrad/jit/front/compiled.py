@@ -79,7 +79,7 @@ class Compiled:
         for output in trace.outputs:
             if output.laid is not None:
                 computed[output.which] = output.laid.in_memory(computed[output.which])
-        graph = prepared(Graph(trace.graph.inputs, computed))
+        graph = prepared(Graph(trace.graph.inputs, computed, trace.graph.unread))
         warn_of_unrolled(graph, trace.files, trace.caller)
         self.program: Program = build(graph)
         # The strides that it is for, by the numbers of leaves; and the traces for others.

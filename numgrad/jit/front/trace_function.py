@@ -140,7 +140,7 @@ def _trace(
     _refuse_leaks(function, tracer, values)
     strides = tuple([(k, array_of(leaves[k]).strides) for k in sorted(tracer.depends_on)])
     return Trace(
-        Graph(tracer.inputs, values),
+        Graph(tracer.inputs, values, frozenset(tracer.unread)),
         traced,
         outputs,
         result_spec,

@@ -21,9 +21,11 @@ from numgrad.graph.recorder import (
     place_of,
 )
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.jit.front.backward_loops import BackwardLoops
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
 from numgrad.jit.front.loops import LoopCall, cut_loop
+from numgrad.jit.front.node_turns import reached
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues
@@ -74,6 +76,7 @@ class Tracer(TracedValues):
         # The arguments by whose strides something was decided.
         self.depends_on: frozenset[int] = frozenset()
         self._stacks = GrownStacks()
+        self.unread: set[Value] = set()  # see `Graph`
         # Where generators of random numbers are by now.
         self.states = States(self._first_state, self._state_of_body)
 
@@ -292,6 +295,13 @@ class Tracer(TracedValues):
             if loop.grows(position):
                 self._stacks.enter(array, operands[loop.fixed - 1])
         return [wrap(array) for array in arrays]
+
+    def backward_loops(
+        self, roots: Sequence[Any], needed: set[Any] | None, captures: dict[Any, Any]
+    ) -> BackwardLoops | None:
+        """Return the loops among the nodes of a backward pass."""
+        loops = BackwardLoops(self, reached(roots) if needed is None else needed, captures)
+        return loops if loops.starts else None
 
     def writable(self, tensor: Tensor) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""

@@ -135,11 +135,24 @@ class Value:
 
 
 class Graph:
-    """Inputs, outputs, and by way of the outputs' operands everything between."""
+    """Inputs, outputs, and by way of the outputs' operands everything between.
 
-    def __init__(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    Attributes
+    ----------
+    inputs, outputs : tuple of Value
+    unread : frozenset of Value
+        Operands of joins that nobody reads: anything may stand in their place.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        unread: frozenset[Value] = frozenset(),
+    ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.unread = unread
 
     def values(self) -> list[Value]:
         """Return the inputs and all values that the outputs need, operands first."""

@@ -10,6 +10,7 @@ from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
 from numgrad.jit.rolling.completion import Unlike
+from numgrad.jit.rolling.joined_rows import Places, joined_rows
 from numgrad.jit.rolling.rows import stack, step
 from numgrad.jit.rolling.tokens import followed_back, rebased, row_of
 from numgrad.jit.rolling.turns import Carry, Turns
@@ -63,6 +64,7 @@ def with_loop(turns: Turns) -> Graph:
             whole = results[len(nexts) + stacked.index(made)]
             trace.handed_on[whole] = results[k], init
     new: dict[Value, Value] = {}
+    rows: dict[Value, tuple[Value, int]] = {}
     for made in written:
         window = filled[made]
         zeros = turns.columns[window.made][0].value.operands[0]
@@ -86,8 +88,10 @@ def with_loop(turns: Turns) -> Graph:
                 new[value] = results[finals[made]]
             else:
                 whole = results[len(nexts) + stacked.index(made)]
-                new[value] = row_of(whole, count - 1 - turn if reverse else turn)
-    return _rebuilt(turns, new, number)
+                row = count - 1 - turn if reverse else turn
+                rows[value] = whole, row
+                new[value] = row_of(whole, row)
+    return _rebuilt(turns, new, rows, number)
 
 
 def _carried(
@@ -132,8 +136,11 @@ def _is_reverse(turns: Turns) -> bool:
     return sum(each < 0 for each in steps) > sum(each > 0 for each in steps)
 
 
-def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
-    """Return the graph with other values for some, which come after a number."""
+def _rebuilt(turns: Turns, new: dict[Value, Value], rows: Places, number: int) -> Graph:
+    """Return the graph with other values for some, which come after a number.
+
+    Some of these are `rows` of what a loop stacks: of which, and which one.
+    """
     graph = turns.trace.graph
 
     def entered(value: Value) -> Value:
@@ -143,6 +150,13 @@ def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
 
     for operation in turns.outside():
         value = operation.value
+        if value.operation == "join":
+            fresh = joined_rows(value, rows, graph.unread, turns.trace.handed_on, entered)
+            if fresh is not None:
+                if fresh.operation == "join":  # else it was there before
+                    fresh.number = max(value.number, number)
+                new[value] = fresh
+                continue
         operands = [entered(operand) for operand in value.operands]
         if any(a is not b for a, b in zip(operands, value.operands, strict=True)):
             fresh = Value(
@@ -155,4 +169,5 @@ def _rebuilt(turns: Turns, new: dict[Value, Value], number: int) -> Graph:
             )
             fresh.number = max(value.number, number)
             new[value] = fresh
-    return Graph(graph.inputs, [entered(output) for output in graph.outputs])
+    outputs = [entered(output) for output in graph.outputs]
+    return Graph(graph.inputs, outputs, graph.unread)

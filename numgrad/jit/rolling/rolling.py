@@ -41,29 +41,28 @@ def rolled(graph: Graph) -> Graph:
         As it was traced: the order in which values were made is that of the function.
     """
     refused: set[tuple[int, int]] = set()
-    tokens = Tokens()
-    while True:
-        found = _rolled_once(graph, tokens, refused)
-        if found is None:
-            return change_bodies(graph, rolled)
-        graph = found
+    trace = Trace(graph, Tokens())
+    while (smaller := _rolled_once(trace, refused)) is not None:
+        trace = smaller
+    return change_bodies(trace.graph, rolled)
 
 
-def _rolled_once(graph: Graph, tokens: Tokens, refused: set[tuple[int, int]]) -> Graph | None:
-    """Return the graph with one loop more; None if there is none.
+def _rolled_once(trace: Trace, refused: set[tuple[int, int]]) -> Trace | None:
+    """Return the trace with one loop more, and fewer operations; None if there is none.
 
     `refused` gets what was looked at in vain.
     """
-    trace = Trace(graph, tokens)
     if sum(trace.weights) < OPERATIONS:
         return None
     for run in runs([each.token for each in trace.operations], trace.last_used, trace.weights):
         key = (trace.operations[run.first].value.number, run.period)
         if key in refused or _is_better_unrolled(trace, run):
             continue
-        found = _as_loop(trace, run)
-        if found is not None:
-            return found
+        graph = _as_loop(trace, run)
+        if graph is not None:
+            found = Trace(graph, trace.tokens)
+            if len(found.operations) < len(trace.operations):  # so there is an end to it
+                return found
         refused.add(key)
     return None
 

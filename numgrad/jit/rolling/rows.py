@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.jit.ir.constructors import join, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
-from numgrad.jit.rolling.tokens import Path, is_alike, rebased
+from numgrad.jit.rolling.tokens import are_alike, rebased
 
 __all__ = ["Row", "is_even", "stack", "step"]
 
@@ -53,7 +53,7 @@ def _strided(row: Row) -> _Strided | None:
     base = row.values[1]
     start, stop = 0, count
     for turn in range(count):
-        if row.values[turn] is not base or not _is_like(row.paths[turn], middle):
+        if row.values[turn] is not base or not are_alike(row.paths[turn], middle):
             if 0 < turn < count - 1:
                 return None
             start, stop = (1, stop) if turn == 0 else (start, turn)
@@ -76,10 +76,6 @@ def _strided(row: Row) -> _Strided | None:
     if last in uneven:
         stop -= 1
     return _Strided(start, stop, steps.tolist()) if stop - start > 1 else None
-
-
-def _is_like(path: Path, other: Path) -> bool:
-    return len(path) == len(other) and all(map(is_alike, path, other))
 
 
 def stack(row: Row, reverse: bool) -> Value:

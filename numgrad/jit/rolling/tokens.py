@@ -16,13 +16,16 @@ from numgrad.jit.ir.graph import Affine, Graph, Value
 __all__ = [
     "Operation",
     "Tokens",
+    "are_alike",
     "followed_back",
     "had_by",
     "is_alike",
     "is_same_view",
+    "meaning_of",
     "rebased",
     "row_number",
     "row_of",
+    "rows_of",
     "viewed",
     "with_operand",
 ]
@@ -190,10 +193,23 @@ def is_alike(one: Value, other: Value) -> bool:
     )
 
 
+def are_alike(path: Path, other: Path) -> bool:
+    """Whether the views of two paths differ at most in where they begin."""
+    return len(path) == len(other) and all(map(is_alike, path, other))
+
+
 def row_of(value: Value, row: int) -> Value:
     """Return one element of the first dim."""
     maps = [Affine(row, ()), *(Affine(0, ((dim, 1),)) for dim in range(len(value.shape) - 1))]
     return view(value, maps, value.shape[1:])
+
+
+def rows_of(value: Value, start: int, stop: int) -> Value:
+    """Return some elements of the first dim."""
+    if start == 0 and stop == value.shape[0]:
+        return value
+    maps = [Affine(start, ((0, 1),)), *(Affine(0, ((d, 1),)) for d in range(1, len(value.shape)))]
+    return view(value, maps, (stop - start, *value.shape[1:]))
 
 
 def row_number(path: Path) -> int | None:
@@ -213,7 +229,7 @@ def _attributes(value: Value) -> Any:
         primitive = value.attributes["primitive"]
         body = getattr(primitive, "graph", None)
         if isinstance(body, Graph):
-            return repr(primitive), _meaning(body)
+            return repr(primitive), meaning_of(body)
         told = [getattr(primitive, name, None) for name in ("template", "order")]
         return primitive.name, repr(told), repr(value.attributes["parameters"])
     if value.operation == "update":
@@ -221,7 +237,7 @@ def _attributes(value: Value) -> Any:
     return tuple(sorted(value.attributes.items()))
 
 
-def _meaning(body: Graph) -> Any:
+def meaning_of(body: Graph) -> Any:
     """Return what is equal for bodies that compute the same."""
     values = body.values()
     place = {value: k for k, value in enumerate(values)}

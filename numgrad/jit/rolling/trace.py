@@ -14,7 +14,7 @@ class Trace:
     """The operations of a graph in the order in which they were recorded."""
 
     def __init__(self, graph: Graph, tokens: Tokens) -> None:
-        self.graph, self.handed_on = graph, tokens.handed_on
+        self.graph, self.tokens, self.handed_on = graph, tokens, tokens.handed_on
         values = [value for value in graph.values() if value.operation not in _NO_OPERATIONS]
         values.sort(key=lambda value: value.number)
         self.operations = [tokens.operation(value) for value in values]

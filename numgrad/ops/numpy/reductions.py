@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.core.out_argument import write_result
@@ -21,18 +22,17 @@ from numgrad.ops.core.registry import FUNCTIONS
 
 __all__ = ["REDUCED", "axes_of", "axis_of", "put"]
 
-# The function here, and what an element counts as where a mask leaves it out. None: NumPy wants an
-# initial value, which it counts as then.
-_KINDS: dict[str, tuple[str, Any]] = {
-    "sum": ("sum", 0),
-    "prod": ("prod", 1),
-    "any": ("any", False),
-    "all": ("all", True),
-    "amax": ("amax", None),
-    "amin": ("amin", None),
+# The function here; what an element counts as where a mask leaves it out (None: NumPy wants an
+# initial value, which it counts as then); and the reduction whose operation joins an initial value
+# with the result.
+_KINDS: dict[str, tuple[str, Any, str]] = {
+    "sum": ("sum", 0, "sum"),
+    "prod": ("prod", 1, "prod"),
+    "any": ("any", False, "any"),
+    "all": ("all", True, "all"),
+    "amax": ("amax", None, "max"),
+    "amin": ("amin", None, "min"),
 }
-# What joins an initial value with the result.
-_JOIN = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}
 
 
 def axis_of(axis: Any, ndim: int) -> int:
@@ -119,7 +119,8 @@ def _mask(where: Any, a: Tensor) -> Tensor | None:
 
 def _plain(name: str) -> Callable[..., Tensor]:
     """Return a reduction whose result is one of, or of the kind of, the elements."""
-    target, neutral = _KINDS[name]
+    target, neutral, kind = _KINDS[name]
+    joining = COMBINES[kind].operation
 
     def reduced(
         a: Tensor,
@@ -141,7 +142,7 @@ def _plain(name: str) -> Callable[..., Tensor]:
             other = initial if neutral is None else neutral
             if other is None:
                 raise ValueError(
-                    f"reduction operation '{_JOIN[name]}' does not have an identity, so to use a "
+                    f"reduction operation '{joining}' does not have an identity, so to use a "
                     "where mask one has to specify 'initial'"
                 )
             a = FUNCTIONS["where"](mask, a, _number(other, a))
@@ -155,7 +156,7 @@ def _plain(name: str) -> Callable[..., Tensor]:
             result = _reduce(target, a, axis, keepdims, **options)
             if initial is not None:
                 start = upward.as_tensor(_number(initial, result), dtype=result.dtype)
-                result = FUNCTIONS[_JOIN[name]](result, start)
+                result = FUNCTIONS[joining](result, start)
         return put(name, result, out)
 
     return reduced

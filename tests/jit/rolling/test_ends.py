@@ -185,3 +185,20 @@ def test_what_stands_in_for_what_is_not_there_leaves_no_nan() -> None:
     assert [each.length for each in _loops(found)][-1] == TURNS
     _check_bits(graph, found, arrays)
     assert np.isfinite(interpret(found, arrays, by_numpy, fold_by_numpy)[0]).all()
+
+
+def test_what_the_last_turn_alone_gives_stands_beside_rows_of_all_turns() -> None:
+    def stacked(w: Any, m: Any, rows: Any) -> Any:
+        y, seen = w, []
+        for row in rows.unbind(0):
+            total = (m @ y + row).sum()
+            y = y * total.sin()
+            seen.append(y.prod())
+        return ng.stack([*seen, total])
+
+    arguments = _arguments()
+    graph = _traced(stacked, arguments)
+    found = rolled(graph)
+    assert [each.length for each in _loops(found)] == [TURNS]
+    assert len(found.values()) < TURNS  # and no turn is left beside the loop
+    _check_bits(graph, found, [each.numpy() for each in arguments])

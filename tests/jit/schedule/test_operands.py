@@ -60,6 +60,15 @@ def a_product_of_what_is_merged() -> Outputs:
 
 
 @STEPS.becomes(
+    "2x3x4x5: store exp <- input",
+    "matmul of input[0; 5 1], input[0; 2 1]",
+)
+def a_product_of_three_merged() -> Outputs:
+    F = g.given(2, 3, 4, 5)
+    return [g.op("exp", F), product(g.reshape(F, 24, 5), g.given(5, 2))]
+
+
+@STEPS.becomes(
     "3x4x5: store exp <- input",
     "matmul of input[0; 1 5], input[0; 2 1]",
 )

@@ -223,3 +223,26 @@ def test_systems_without_a_solution_have_infinite_ones_and_no_errors(size, dtype
     assert not ng.isfinite(gradient.real).any()
     for name, operands in (("inv_ex", (singular,)), ("solve_ex", (singular, singular))):
         assert getattr(ng.linalg, name)(*operands)[1].item() == min(size, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("size", [2, 3, 5, 6])
+def test_gradients_of_determinants_are_cofactors_of_matrices_of_any_rank(size, dtype):
+    """In a batch with a regular matrix and, where determinants are not written out, one of nan."""
+    random = np.random.default_rng(size)
+    A = random.standard_normal((size + 1, size, size)).astype(dtype)
+    for rank in range(size):  # the last one is regular
+        A[rank] = A[rank, :, :rank] @ A[rank, :rank]
+    minors = np.zeros_like(A)
+    for i, j in np.ndindex(size, size):
+        minor = np.delete(np.delete(A, i, 1), j, 2)
+        minors[:, i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    x = ng.from_numpy(A).requires_grad_()
+    (found,) = ng.autograd.grad(ng.linalg.det(x).real.sum(), x)
+    np.testing.assert_allclose(found.numpy(), minors.conj(), rtol=1e-9, atol=1e-11)
+    broken = A.copy()
+    broken[0, 0, 0] = np.nan
+    x = ng.from_numpy(broken).requires_grad_()
+    (beside,) = ng.autograd.grad(ng.linalg.det(x).real.sum(), x)
+    np.testing.assert_allclose(beside.numpy()[1:], minors[1:].conj(), rtol=1e-9, atol=1e-11)
+    assert size < 5 or np.isnan(beside.numpy()[0]).all()

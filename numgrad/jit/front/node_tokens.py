@@ -1,0 +1,109 @@
+"""What makes two nodes of a backward pass alike: that their rules record the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.backward.accumulate import AccumulateGrad
+from numgrad.graph.recorder import Traced, place_of
+from numgrad.ops.core.nodes import Call, PrimitiveNode
+
+__all__ = ["is_alike_in_part", "token_of"]
+
+
+def token_of(node: Any) -> Any:
+    """Return what is equal for nodes that record the same; None if there is no telling."""
+    if not isinstance(node, PrimitiveNode) or node.attached is not None:
+        return None
+    if any(type(target) is AccumulateGrad and _is_watched(target) for target in node.targets):
+        return None
+    saved = _meaning_of_saved(node)
+    call = _meaning_of_call(node.call)
+    if saved is None or call is None:
+        return None
+    leaves = tuple([type(target) is AccumulateGrad for target in node.targets])
+    return type(node), call, saved, leaves
+
+
+def _is_watched(leaf: Any) -> bool:
+    """Whether somebody sees when a gradient comes to a leaf."""
+    variable = leaf.variable
+    hooks = variable._post_accumulate_hooks
+    return leaf.attached is not None or hooks is not None or variable._grad is not None
+
+
+def _meaning_of_call(call: Any) -> Any:
+    if type(call) is not Call:
+        return id(call)
+    parameters = _meanings([*call.parameters, *call.parameters.values()])
+    if parameters is None:
+        return None
+    lies = [
+        (each.place.shape, each.place.strides) if type(each) is Traced else each
+        for each in call.lies
+    ]
+    return id(call.plan), parameters, call.shapes, call.output_metas, tuple(lies)
+
+
+def _meaning_of_saved(node: Any) -> Any:
+    saved = node.saved
+    if not isinstance(saved, tuple):
+        return None
+    found: list[Any] = []
+    for k in range(0, len(saved), 3):
+        array, counter, version = saved[k : k + 3]
+        if counter is None:
+            meaning = _meanings([array])
+            if meaning is None:
+                return None
+            found.append(meaning)
+        elif type(array) in (Traced, np.ndarray) and counter[0] == version:
+            place = place_of(array)
+            found.append((place.shape, place.strides, place.dtype))
+        else:
+            return None
+    return tuple(found)
+
+
+def _meanings(values: Iterable[Any]) -> tuple[Any, ...] | None:
+    """Return what is equal for parameters that are the same; None if there is no telling."""
+    found: list[Any] = []
+    for value in values:
+        if value is None or isinstance(value, (bool, int, float, complex, str, np.dtype)):
+            found.append((type(value), repr(value)))
+        elif type(value) in (tuple, list):
+            inner = _meanings(value)
+            if inner is None:
+                return None
+            found.append((type(value), inner))
+        else:
+            return None
+    return tuple(found)
+
+
+def is_alike_in_part(node: Any, like: Any) -> bool:
+    """Whether a node records a part of what another one does."""
+    if token_of(node) is None:
+        return False
+    if node.call is like.call or token_of(node) == token_of(like):
+        return True
+    own, other = node.call, like.call
+    if (type(own) is Call) != (type(other) is Call):
+        return False
+    if type(own) is Call:
+        facts = [_meaning_of_call(each)[1:] for each in (own, other)]
+        if facts[0] != facts[1]:
+            return False
+    rules = {position for position, *_ in like.plan.rules}
+    if not {position for position, *_ in node.plan.rules} <= rules:
+        return False
+    if any(len(each.saved) != 3 * len(each.plan.saved) for each in (node, like)):
+        return False
+    saved = dict(zip(like.plan.names, _meaning_of_saved(like), strict=True))
+    return all(
+        saved.get(name, meaning) == meaning
+        for name, meaning in zip(node.plan.names, _meaning_of_saved(node), strict=True)
+    )
