@@ -439,8 +439,9 @@ class Batcher(Worlds):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def describe(self, tensor: Tensor) -> str:
-        """Return how a tensor is printed: with what it is outside."""
-        part = self.part(tensor)
+        """Return how a tensor is printed: with what it is outside, also when it has left."""
+        traced: Any = tensor
+        part = self.part_of(traced._traced)
         with self.outside():
             text = repr(part.tensor)
         if not part.batched:

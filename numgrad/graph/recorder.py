@@ -60,7 +60,9 @@ class ForeignTensor(TraceError):
     """A tensor is used in a trace that is traced by another one."""
 
     __module__ = "numgrad"
-    __qualname__ = "TraceError"
+
+
+ForeignTensor.__name__ = ForeignTensor.__qualname__ = "TraceError"  # what people can name
 
 
 class Recorder(Protocol):
@@ -524,8 +526,11 @@ class TracedTensor(Tensor):
         """The array, for as long as a function is traced."""
         if modes.trace is None:
             raise ForeignTensor(
-                "a tensor of a traced function has left it, and has no numbers: return it from the "
-                "function, and use what the call gives"
+                "a tensor of a function that vmap maps has left it, and is one of a batch that is "
+                "over: return it from the function, and use what vmap gives"
+                if self._traced.storage.recorder.transforms
+                else "a tensor of a traced function has left it, and has no numbers: return it "
+                "from the function, and use what the call gives"
             )
         return self._traced
 

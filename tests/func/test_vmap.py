@@ -527,8 +527,24 @@ def test_errors_are_pytorchs(name, torch):
 def test_a_tensor_that_left_the_function_is_an_error():
     left = []
     vmap(lambda row: left.append(row) or row)(X)
-    with pytest.raises(ng.TraceError, match="has left it"):
+    with pytest.raises(ng.TraceError, match="that vmap maps has left it") as caught:
         left[0] + 1
+    assert caught.type.__name__ == "TraceError"
+
+
+def test_a_tensor_that_left_the_function_is_printed_as_inside():
+    left, texts = [], []
+
+    def inner(x):
+        left.extend((x, x.exp(), ng.ones(2)))
+        texts.extend(map(repr, left[-3:]))
+        return x
+
+    vmap(lambda row: vmap(inner)(row))(ng.ones(2, 2))
+    assert list(map(repr, left)) == list(map(str, left)) == texts
+    assert texts[0].startswith(
+        "BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0"
+    )
 
 
 def test_printing():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
+from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -229,6 +232,42 @@ def test_a_tensor_that_left_a_traced_function_is_of_no_use():
     for use in (lambda x: x + 1, lambda x: x.sin(), lambda x: ng.ones(2) * x, lambda x: x.item()):
         with pytest.raises(ng.TraceError, match="a traced function has left it"):
             use(left[0])
+
+
+class _Holder:
+    def __init__(self, content):
+        self.content = content
+
+    def method(self):
+        return self.content
+
+
+HIDING = {
+    "set": lambda x: {2 * x},
+    "frozenset": lambda x: [1, frozenset([2 * x])],
+    "deque": lambda x: deque([2 * x]),
+    "dict_values": lambda x: {"a": 2 * x}.values(),
+    "_Holder": lambda x: {"a": _Holder((2 * x,))},
+    "SimpleNamespace": lambda x: SimpleNamespace(a=[_Holder({"b": 2 * x})]),
+    "function": lambda x: (lambda y: lambda: y)(2 * x),
+    "partial": lambda x: functools.partial(ng.add, 2 * x),
+    "method": lambda x: _Holder(2 * x).method,
+    "generator": lambda x: (y for y in [2 * x]),
+    "map": lambda x: (map(abs, [1]), x),
+    "list_iterator": lambda x: iter([2 * x]),
+}
+
+
+@pytest.mark.parametrize("kind", list(HIDING))
+def test_tensors_in_results_are_found_or_refused(kind):
+    with pytest.raises(ng.TraceError, match=f"the function returns a {kind}[ ,]"):
+        ng.jit(HIDING[kind])(ng.ones(2))
+
+
+def test_results_without_tensors_are_returned_as_they_are():
+    held = _Holder({1, "a"})
+    for result in (held, {3}, _Holder, held.method, ng):
+        assert ng.jit(lambda x, result=result: (result, x))(ng.ones(2))[0] is result
 
 
 def test_static_arguments_that_are_not_there():

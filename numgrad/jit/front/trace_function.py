@@ -16,6 +16,7 @@ from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.jit.capture.guards import own_dict
 from numgrad.jit.front.outside import edges_from_outside
+from numgrad.jit.front.returned import refuse_hidden
 from numgrad.jit.front.signature import Static, array_of, is_traced
 from numgrad.jit.front.tracer import Tracer
 from numgrad.jit.ir.graph import Graph, Value
@@ -117,6 +118,9 @@ def _trace(
         _refuse_changes(function, given)
         values: list[Value] = []
         outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
+        for output in outputs:
+            if output.kind == "static" and output.which is not None:
+                refuse_hidden(tracer, output.which, _beginning(function))
         sources = tracer.states.inputs
         values += [tracer.value_of(tracer.random_state(source)) for source in sources]
         for k in traced:
