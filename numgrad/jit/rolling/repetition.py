@@ -65,14 +65,23 @@ def _distances(tokens: Numbers, weight: int) -> list[int]:
             part = tokens[k : k + len(mixed)].astype(np.uint64)
             mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + part + np.uint64(1)
     order = np.argsort(mixed, kind="stable")
-    same = mixed[order[1:]] == mixed[order[:-1]]
-    apart = (order[1:] - order[:-1])[same]
+    found = _often_apart(mixed, order, 1)
+    # Turns may differ in what takes turns itself: each second one is like the one before that, say.
+    found += [length * times for times in MULTIPLES for length in found]
+    # And a turn may repeat itself in parts: then its like of the turn before is not the next one.
+    for times in MULTIPLES:
+        found += [each for each in _often_apart(mixed, order, times) if each not in found]
+    return found
+
+
+def _often_apart(mixed: np.ndarray[Any, Any], order: Numbers, times: int) -> list[int]:
+    """Return how far operations are from their like, from that so many times before, if often."""
+    same = mixed[order[times:]] == mixed[order[:-times]]
+    apart = (order[times:] - order[:-times])[same]
     lengths, counts = np.unique(apart, return_counts=True)
     # Each operation of a turn but those of the first one has its like so far before it.
     often = lengths[counts + CONTEXT >= np.minimum(lengths, OPERATIONS // 2)]
-    found = [int(length) for length in often[:DISTANCES]]
-    # Turns may differ in what takes turns itself: each second one is like the one before that, say.
-    return found + [length * times for times in MULTIPLES for length in found]
+    return [int(length) for length in often[:DISTANCES]]
 
 
 def _stretches(alike: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:
