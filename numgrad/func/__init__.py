@@ -1,6 +1,7 @@
 """Transformations of functions: derivatives that take a function and give one, or give values.
 
-And control flow as functions: branches and loops.
+And control flow as functions: branches and loops. Of these, `map` is no part of a star import,
+which would have it in the place of Python's own.
 """
 
 from numgrad.func.control import (
@@ -8,10 +9,12 @@ from numgrad.func.control import (
     associative_scan,
     cond,
     fori_loop,
-    map,
     scan,
     switch,
     while_loop,
+)
+from numgrad.func.control import (
+    map as map,
 )
 from numgrad.func.forward import jvp, linearize
 from numgrad.func.jacobians import jacfwd, jacrev
@@ -32,7 +35,6 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
-    "map",
     "scan",
     "switch",
     "value_and_grad",
@@ -40,3 +42,7 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted((*__all__, "map"))

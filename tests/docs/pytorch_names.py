@@ -182,7 +182,9 @@ def _only_here(section: str, names: dict[str, set[str]]) -> set[str]:
         return set()
     if section == _FUNCTIONS:
         known = known | names[_OTHERS] | names[_MODULES]
-    own = {name for name in owner.__all__ if not isinstance(getattr(owner, name), ModuleType)}
+    beside = {"map"} if owner.__name__ == "numgrad.func" else set()  # no star import has it
+    named = beside.union(owner.__all__)
+    own = {name for name in named if not isinstance(getattr(owner, name), ModuleType)}
     return own - known
 
 

@@ -189,3 +189,12 @@ def test_errors_of_a_body_are_the_bodys_own():
     with pytest.raises(RuntimeError, match=re.escape("must match the size")) as caught:
         func.scan(step, x, xs)
     assert any(entry.name == "step" for entry in caught.traceback)
+
+
+def test_a_star_import_leaves_pythons_map_alone() -> None:
+    names: dict[str, object] = {}
+    exec("from numgrad.func import *", names)
+    assert "map" not in names
+    assert names["scan"] is func.scan
+    assert dir(func) == sorted({*names, "map"} - {"__builtins__"})
+    assert all(callable(getattr(func, name)) for name in dir(func))
