@@ -15,12 +15,12 @@ import numpy as np
 from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Node
 from numgrad.jit.front.node_tokens import is_alike_in_part, token_of
+from numgrad.jit.rolling.ends import PRESENT
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
 
 __all__ = ["End", "NodeTurns", "Way", "find_turns", "reached"]
 
 OPERATIONS_OF_A_RULE = 3  # about so many are recorded of a node
-PRESENT = 4  # the part of the nodes of a turn that a turn at an end has: one of so many
 
 Target = tuple[Node, int]  # a node, and which of its outputs
 

@@ -16,7 +16,7 @@ from numgrad.jit.rolling.tokens import Operation, had_by, viewed
 
 __all__ = ["End", "turn_after", "turn_before"]
 
-PRESENT = 4  # the part of the operations of a turn that have to be there: one of so many
+PRESENT = 4  # the part of a turn (operations, or nodes) that has to be there: one of so many
 
 
 class End(NamedTuple):

@@ -95,10 +95,15 @@ class Elementwise:
         arrays in all places of `pattern` that say so, and in those of the `count` outputs, must be
         C-contiguous with exactly one dimension and that dtype; numbers must be Python floats.
         """
-        array = types.Array(from_dtype(dtype), 1, "C")
-        mask = types.Array(types.boolean, 1, "C")
-        of_letter = {"a": array, "b": mask, "s": types.float64, "p": types.boolean}
-        return self._entry(pattern, None, (*(of_letter[n] for n in pattern), *(array,) * count))
+        found = self.entries.get((pattern, dtype, count))
+        if found is None:
+            array = types.Array(from_dtype(dtype), 1, "C")
+            mask = types.Array(types.boolean, 1, "C")
+            of_letter = {"a": array, "b": mask, "s": types.float64, "p": types.boolean}
+            signature = (*(of_letter[n] for n in pattern), *(array,) * count)
+            found = self._entry(pattern, None, signature)
+            self.entries[pattern, dtype, count] = found
+        return found
 
     def _entry(self, pattern: str, modes: str | None, signature: tuple[Any, ...]) -> Any:
         """Return the compiled entry point of a loop for arguments of these types."""
@@ -149,7 +154,13 @@ class Elementwise:
     ) -> tuple[Any, Any]:
         """Return what computes such a call, and the order of the dims that its results get."""
         key = (shape, is_new, shapes, *dtypes, *map(_description, operands))
-        return self.calls.get(key) or self._prepare(key, operands, dtypes)
+        found = self.calls.get(key)
+        if found is None:
+            found = self._prepare(shape, is_new, shapes, operands, dtypes)
+            if len(self.calls) >= REMEMBERED_CALLS:
+                self.calls.clear()
+            self.calls[key] = found
+        return found
 
     def specialised(
         self,
@@ -197,12 +208,13 @@ class Elementwise:
 
     def _prepare(
         self,
-        key: Any,
+        shape: tuple[int, ...],
+        is_new: bool,
+        shapes: Sequence[tuple[int, ...]] | None,
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
     ) -> tuple[Any, Any]:
-        """Find out what a call takes, and remember it."""
-        shape, is_new, shapes, *_ = key
+        """Find out what a call takes."""
         order = back = None
         if is_new and shapes is None:
             order, back = _orders(shape, operands)
@@ -214,9 +226,6 @@ class Elementwise:
             )
         else:
             call = self._make_call(shape, order, operands, dtypes, grain)
-        if len(self.calls) >= REMEMBERED_CALLS:
-            self.calls.clear()
-        self.calls[key] = call, back
         return call, back
 
     def _orders_of(

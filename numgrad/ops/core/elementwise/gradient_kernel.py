@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF, has_half
-from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
 from numgrad.kernels.move.loop_order import loop_order
@@ -133,12 +133,16 @@ class GradientKernel(ElementwiseKernel):
         return {name for name in map(_decides, self.lies(symbols)) if name is not None}
 
     def _prepare(
-        self, key: Any, operands: Sequence[Array | Number], dtypes: Sequence[np.dtype[Any]]
+        self,
+        shape: tuple[int, ...],
+        is_new: bool,
+        shapes: Sequence[tuple[int, ...]] | None,
+        operands: Sequence[Any],
+        dtypes: Sequence[np.dtype[Any]],
     ) -> tuple[Any, Any]:
-        """Find out what a call takes, and remember it."""
-        shape, is_new, shapes, *_ = key
+        """Find out what a call takes."""
         if shapes is not None or not is_new or HALF in dtypes or has_half(operands):
-            return super()._prepare(key, operands, dtypes)
+            return super()._prepare(shape, is_new, shapes, operands, dtypes)
         rows = tuple(range(len(shape)))
         orders = self._orders_of(shape, operands)
         first = orders[0]
@@ -152,9 +156,6 @@ class GradientKernel(ElementwiseKernel):
         ]
         if any(others):
             call = _Placed(call, others)
-        if len(self.calls) >= REMEMBERED_CALLS:
-            self.calls.clear()
-        self.calls[key] = call, back
         return call, back
 
     def quick(

@@ -115,7 +115,6 @@ class GradientPlan(Plan):
         "closer",
         "closer_entries",
         "entries",
-        "flat_entries",
         "formula",
         "kernel",
         "kernel_outputs",
@@ -161,7 +160,6 @@ class GradientPlan(Plan):
             "a" if kind == "output" else letters[kinds[position]] for kind, position in self.saved
         )
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
-        self.flat_entries: dict[Any, Any] = {}  # for more
         # What is computed with the operand that is kept beside the output, if there is such a rule.
         self.closer: GradientKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
@@ -275,10 +273,7 @@ class GradientPlan(Plan):
                 flat.append(operand.ravel())
             else:
                 return None
-        entry = self.flat_entries.get((kernel, pattern, dtype))
-        if entry is None:
-            entry = kernel.entry(pattern, dtype, self.kernel_outputs)
-            self.flat_entries[kernel, pattern, dtype] = entry
+        entry = kernel.entry(pattern, dtype, self.kernel_outputs)
         arrays = [np.empty(shape, dtype) for _ in range(self.kernel_outputs)]
         entry(*flat, *[array.ravel() for array in arrays])
         return arrays

@@ -15,7 +15,6 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF, WIDE, has_half, narrowed, wide_dtype
-from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import Elementwise
 
@@ -82,12 +81,16 @@ class ElementwiseKernel(Elementwise):
         return compute
 
     def _prepare(
-        self, key: Any, operands: Sequence[Any], dtypes: Sequence[np.dtype[Any]]
+        self,
+        shape: tuple[int, ...],
+        is_new: bool,
+        shapes: Sequence[tuple[int, ...]] | None,
+        operands: Sequence[Any],
+        dtypes: Sequence[np.dtype[Any]],
     ) -> tuple[Any, Any]:
-        """Find out what a call takes, and remember it."""
+        """Find out what a call takes."""
         if HALF not in dtypes and not has_half(operands):
-            return super()._prepare(key, operands, dtypes)
-        shape, _, shapes, *_ = key
+            return super()._prepare(shape, is_new, shapes, operands, dtypes)
         results = list(dtypes)
         wide = [wide_dtype(dtype) for dtype in results]
 
@@ -104,7 +107,4 @@ class ElementwiseKernel(Elementwise):
                 output[...] = array
             return list(outputs)
 
-        if len(self.calls) >= REMEMBERED_CALLS:
-            self.calls.clear()
-        self.calls[key] = call, None
         return call, None
