@@ -82,6 +82,11 @@ def hvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
     >>> ng.func.hvp(lambda x: (x**3).sum(), (ng.tensor([1.0, 2.0]),), (ng.tensor([1.0, 10.0]),))
     tensor([  6., 120.])
     """
-    several = isinstance(primals, tuple) and len(primals) > 1
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            "hvp(func, primals, tangents): Expected primals to be a tuple. E.g. it should be valid "
+            "to call func(*primals)."
+        )
+    several = len(primals) > 1
     argnums: Argnums = tuple(range(len(primals))) if several else 0
     return jvp(grad(func, argnums), primals, tangents)[1]

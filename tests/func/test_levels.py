@@ -122,6 +122,12 @@ def test_hvp_of_several_arguments_is_a_tuple() -> None:
     assert [each.item() for each in found] == [6.0, 4.0]
 
 
+def test_hvp_names_itself_where_primals_are_no_tuple() -> None:
+    x = ng.ones(3)
+    with pytest.raises(RuntimeError, match=r"^hvp\(.*Expected primals to be a tuple"):
+        func.hvp(lambda x: x.sum(), x, x)
+
+
 def test_hvp_takes_pytrees() -> None:
     p, v = {"a": ng.tensor(2.0)}, {"a": ng.tensor(1.0)}
     assert func.hvp(lambda p: p["a"] ** 3, (p,), (v,))["a"].item() == 12

@@ -272,8 +272,27 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> Arr
     wanted = dtype or dtypes.int64
     if wanted not in (dtypes.int64, dtypes.int32):
         raise NotImplementedError(f"\"{function}\" not implemented for '{wanted.scalar_name}'")
-    indices = np.tril_indices if function == "tril_indices" else np.triu_indices
+    is_lower = function == "tril_indices"
+    below = _count_below(row, col, offset if is_lower else offset - 1)
+    check_storage((2, below if is_lower else row * col - below))
+    indices = np.tril_indices if is_lower else np.triu_indices
+    # Of a long matrix only what the triangle reaches: NumPy makes a mask of all that it is told of.
+    if is_lower:
+        col = min(col, max(row + offset, 0))
+    else:
+        row = min(row, max(col - offset, 0))
     return np.stack(indices(row, offset, col)).astype(wanted.numpy)
+
+
+def _count_below(row: int, col: int, offset: int) -> int:
+    """Return how many elements of a matrix are on a diagonal or below it."""
+
+    def up_to(n: int) -> int:  # the sum of the numbers below n, of which none counts more than col
+        n = max(n, 0)
+        inner = min(n, col)
+        return inner * (inner - 1) // 2 + (n - inner) * col
+
+    return up_to(row + offset + 1) - up_to(offset + 1)
 
 
 _TRIANGLE = f"(int row, int col, int offset=0, *, {OPTIONS})"

@@ -14,6 +14,7 @@ from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "tril", "triu"]
 
@@ -103,6 +104,7 @@ def _embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     shape = list(array.shape[:-1])
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, size)
+    check_storage(shape)
     return _on_diagonal(np.zeros(shape, array.dtype), array, offset, dim1, dim2)
 
 

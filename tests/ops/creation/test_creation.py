@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -715,3 +718,28 @@ def test_polar_is_pytorchs(torch):
 
     for ours, theirs in zip(gradients(ng), gradients(torch), strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-14)
+
+
+def test_triangles_of_drawn_sizes_are_numpys():
+    for row, col, offset in itertools.product(range(4), range(4), range(-5, 6)):
+        for name in ("tril_indices", "triu_indices"):
+            expected = np.stack(getattr(np, name)(row, offset, col))
+            found = getattr(ng, name)(row, col, offset).numpy()
+            np.testing.assert_array_equal(found, expected, strict=True)
+    assert ng.triu_indices(2**61, 2, -1).tolist() == [[0, 0, 1, 1, 2], [0, 1, 0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "sizes"),
+    [
+        (lambda: ng.tril_indices(2**62, 2), [2, 2**63 - 1]),
+        (lambda: ng.triu_indices(2, 2**62), [2, 2**63 - 1]),
+        (lambda: ng.diag(ng.ones(2), 2**62), [2**62 + 2] * 2),
+        (lambda: ng.diagflat(ng.ones(2), -(2**62)), [2**62 + 2] * 2),
+        (lambda: ng.diag_embed(ng.ones(2, 3), -(2**62), 0, 2), [2**62 + 3, 2, 2**62 + 3]),
+    ],
+)
+def test_sizes_beyond_all_memory_are_refused_in_pytorchs_words(call, sizes):
+    words = f"Storage size calculation overflowed with sizes={sizes}"
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        call()
