@@ -17,7 +17,7 @@ from typing import Any
 
 import numgrad
 from numgrad.graph import tensor
-from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.core.registry import FUNCTIONS, METHODS
 from tests.docs import later_names  # loads all families
 
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
@@ -30,6 +30,7 @@ from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
 from typing import (
     Any,
     Generic,
@@ -37,6 +38,7 @@ from typing import (
     NamedTuple,
     NoReturn,
     ParamSpec,
+    SupportsIndex,
     TypeAlias,
     TypeVar,
     overload,
@@ -67,6 +69,9 @@ _Dim: TypeAlias = _int | Sequence[_int] | None
 _Array: TypeAlias = np.ndarray[Any, Any]
 _Number: TypeAlias = _complex | np.number[Any] | np.bool_
 _Operand: TypeAlias = Tensor | _Number
+_Index: TypeAlias = (
+    SupportsIndex | slice | EllipsisType | None | Tensor | _Array | Sequence["_Index"]
+)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -184,7 +189,9 @@ _PARAMETERS = {
     "size": "_int | Sequence[_int] | None",
     "sizes": "_int | Sequence[_int]",
     "tensors": "Tensor | Sequence[Tensor]",
+    "tol": "Tensor | _float | None",
     "value": "_Operand",
+    **dict.fromkeys(("e", "v"), "Tensor | None"),
 }
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
 # Names that mean something else inside of numgrad, where these are dtypes.
@@ -206,7 +213,13 @@ _PROPERTIES = {
     "requires_grad": "_bool",
     "shape": "Size",
 }
-_SETTABLE = ("data", "grad", "imag", "real", "requires_grad")
+_SETTABLE = {
+    "data": "Tensor",
+    "grad": "Tensor | None",
+    "imag": "_Operand",
+    "real": "_Operand",
+    "requires_grad": "_bool",
+}
 _RETURNS = {
     "item": "Any",
     "numpy": "_Array",
@@ -280,12 +293,28 @@ def _returned(function: Callable[..., Any], name: str, elementwise: bool) -> str
     return re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), text)
 
 
+def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function; where it hands them all on, those of what it calls.
+
+    Copies of views and their in-place forms do, whose names say which view it is.
+    """
+    given = list(inspect.signature(function).parameters.values())
+    spread = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    plain = function.__name__.removesuffix("_copy").removesuffix("_")
+    found = METHODS.get(plain) or FUNCTIONS.get(plain)
+    if not spread <= {each.kind for each in given} or found is None or plain == function.__name__:
+        return given
+    handed_on = list(inspect.signature(found).parameters.values())[1:]
+    own = [each for each in given[1:] if each.kind is each.KEYWORD_ONLY]
+    return [given[0], *handed_on, *own]
+
+
 def _parameters(function: Callable[..., Any], *, bound: bool) -> str:
     """Return a signature's parameters; of a method with ``self`` for the first."""
     parts: list[str] = []
     named: list[str] = []
     slash = star = False
-    given = list(inspect.signature(function).parameters.values())
+    given = _signature(function)
     if bound:
         given, parts = given[1:], ["self"]
     for parameter in given:
@@ -368,7 +397,7 @@ def _methods() -> Iterator[str]:
             kind = "_bool" if name == "retains_grad" else kind
             yield f"    @property\n    def {name}(self) -> {kind}: ..."
             if name in _SETTABLE:
-                taken = {"grad": "Tensor | None", "requires_grad": "_bool"}.get(name, "Any")
+                taken = _SETTABLE[name]
                 yield f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ..."
         elif name in _OVERLOADS:
             for line in _overloads(name, _OVERLOADS[name], "self"):
@@ -384,9 +413,10 @@ def _method(name: str, function: Callable[..., Any]) -> str:
     if name in ("__eq__", "__ne__"):
         return f"def {name}(self, other: object) -> Tensor: ...  # type: ignore[override]"
     if name == "__getitem__":
-        return "def __getitem__(self, index: Any) -> Tensor: ..."
+        return "def __getitem__(self, index: _Index) -> Tensor: ..."
     if name == "__setitem__":
-        return "def __setitem__(self, index: Any, value: Any) -> None: ..."
+        value = "_Operand | _Array"
+        return f"def __setitem__(self, index: _Index, value: {value}) -> None: ..."
     if _OPERATORS.fullmatch(name):
         parameters = inspect.signature(function).parameters.values()
         count = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
@@ -414,7 +444,9 @@ def _values() -> Iterator[str]:
         elif isinstance(value, numgrad.layout | numgrad.memory_format):
             yield f"{name}: {type(value).__name__}"
         elif inspect.isclass(value) and value.__module__ == "numgrad":
-            yield f"{name}: Any"
+            is_error = issubclass(value, BaseException)
+            base = value.__bases__[0].__name__
+            yield f"class {name}({base}): ..." if is_error else f"{name}: type[Any]"
 
 
 def _imports() -> Iterator[str]:

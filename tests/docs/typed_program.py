@@ -58,6 +58,16 @@ def choices(x: ng.Tensor) -> ng.Tensor:
     return ng.max(x) * values + places + ordered + both * count + x.nonzero() + x.aminmax().max
 
 
+def parts(x: ng.Tensor) -> ng.Tensor:
+    places: ng.Tensor = ng.LongTensor([0, 1])
+    copied: ng.Tensor = ng.transpose_copy(x, 0, 1).squeeze_(0) + ng.arange(0, 2, dtype=ng.float64)
+    try:
+        copied[0], copied[..., None] = 1.0, x[0, None, 1:, places]
+    except ng.TraceError as error:
+        raise ValueError(str(error)) from error
+    return copied.transpose_(0, 1)
+
+
 def hook(gradient: ng.Tensor) -> ng.Tensor:
     return gradient * 2
 
@@ -106,6 +116,11 @@ def wrong(x: ng.Tensor) -> int:
     ng.qr(x).S.exp()  # type: ignore[attr-defined]
     ng.max(x, dim="first")  # type: ignore[call-overload]
     x.type(dtype=1)  # type: ignore[call-overload]
+    x[{}]  # type: ignore[index]
+    x[0] = "a"  # type: ignore[assignment]
+    ng.transpose_copy(x, "first", 1)  # type: ignore[arg-type]
+    x.squeeze_("first")  # type: ignore[arg-type]
+    ng.arange("a")  # type: ignore[arg-type]
     x.register_hook("x")  # type: ignore[arg-type]
     slope: int = grad(x.sum(), x)[0]  # type: ignore[assignment]
     return x.sum() + slope  # type: ignore[return-value]

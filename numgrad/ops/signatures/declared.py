@@ -139,7 +139,7 @@ def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
         kind = kinds.KEYWORD_ONLY if each.keyword_only else kinds.POSITIONAL_OR_KEYWORD
         if declaration.spread and not each.keyword_only:
             if each is signature.positional[0]:
-                many = "int | Sequence[int]" if signature.variadic else "Any"
+                many = "int | Sequence[int]" if signature.variadic else _any_positional(declaration)
                 name = "sizes" if signature.variadic else "arguments"
                 found.append(kinds(name, kinds.VAR_POSITIONAL, annotation=many))
             kind, default = kinds.KEYWORD_ONLY, None
@@ -148,6 +148,15 @@ def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
             annotation += " | None"
         found.append(kinds(each.name, kind, default=default, annotation=annotation))
     return found
+
+
+def _any_positional(declaration: Declaration) -> str:
+    """Return the types that some signature takes for some parameter that is no keyword only."""
+    types: list[str] = []
+    for each in declaration.signature.parameters:
+        if not each.keyword_only:
+            types += _annotation(declaration, each).split(" | ") + ["None"] * each.optional
+    return " | ".join(dict.fromkeys(types))
 
 
 def _annotation(declaration: Declaration, parameter: Parameter) -> str:
