@@ -134,6 +134,23 @@ def test_the_graph_of_a_loop_does_not_grow_with_its_turns() -> None:
     assert sizes[0] == sizes[1] < 100
 
 
+def test_turns_are_told_from_parts_of_them_that_are_alike() -> None:
+    def iterated(w: Any, y: Any) -> Any:
+        for _ in range(40):
+            for parts in (1, 2, 2):
+                for _ in range(parts):
+                    y = y.sin() * w + y
+                y = y * w + w
+        return y
+
+    arguments = [_arguments()[k] for k in (0, 3)]
+    graph = _traced(iterated, arguments)
+    found = rolled(graph)
+    assert [loop.length for loop in _loops(found)] == [40]
+    assert _operations(found) < OPERATIONS
+    _same(graph, found, [each.numpy() for each in arguments])
+
+
 def test_loops_within_loops_are_rolled_up_too() -> None:
     def function(x: Any, rows: Any) -> Any:
         for i in range(30):
