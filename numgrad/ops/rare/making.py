@@ -175,7 +175,7 @@ def from_file(
     shared
         Whether what is written to the tensor is written to the file, which is made if need be.
     size
-        How many elements.
+        How many elements; of none no file is asked for.
 
     Raises
     ------
@@ -189,15 +189,17 @@ def from_file(
     ...     ng.from_file(name, True, 2).fill_(1.0)
     tensor([1., 1.])
     """
-    kind = numpy_dtype(dtype)
-    if shared and not os.path.exists(filename):
-        with open(filename, "wb") as new:
-            new.truncate((size or 0) * kind.itemsize)
+    kind, mode = numpy_dtype(dtype), "read-write" if shared else "read-only"
+    array: Any = np.empty(0, kind)  # of no elements no file is opened
     try:
-        array = np.memmap(filename, kind, "r+" if shared else "c", shape=(size or 0,))
+        if size and shared and not os.path.exists(filename):
+            with open(filename, "wb") as new:
+                new.truncate(size * kind.itemsize)
+        if size:
+            array = np.memmap(filename, kind, "r+" if shared else "c", shape=(size,))
     except OSError as error:
         raise RuntimeError(
-            f"unable to open file <{filename}> in read-write mode: {error.strerror} ({error.errno})"
+            f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"
         ) from None
     except ValueError as error:
         raise RuntimeError(
