@@ -83,9 +83,8 @@ def _detached(input: Tensor) -> Tensor:
 
 def _viewed(input: Tensor, *size: Any, **keywords: Any) -> Tensor:
     """Return a view, or a copy where none can show that: it is copied in any case."""
-    by_size = METHODS["reshape"] if "dtype" not in keywords else METHODS["view"]
-    is_dtype = len(size) == 1 and isinstance(size[0], dtype)
-    result: Tensor = (METHODS["view"] if is_dtype else by_size)(input, *size, **keywords)
+    by_dtype = "dtype" in keywords or any(isinstance(each, dtype) for each in size)
+    result: Tensor = METHODS["view" if by_dtype else "reshape"](input, *size, **keywords)
     return result
 
 
