@@ -120,3 +120,12 @@ def test_whose_a_file_is() -> None:
     for name, wanted in (("__init__", True), ("__eq__", True), ("__x", False), ("x__", False)):
         assert frames._is_foreign("<string>", name) == wanted  # methods of a dataclass
     assert frames.where_user_is().startswith(f"{__file__}:")
+
+
+def test_without_a_user_it_is_told_which_file_of_ours_warns_of_a_cycle() -> None:
+    """Of our own lines the one that called the function that warns, as far as there is one."""
+    x = ng.tensor(2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="reference cycle") as caught:
+        _in_a_thread((x * x).backward, create_graph=True)
+    (warned,) = caught
+    assert Path(warned.filename).name == "tensor.py"
