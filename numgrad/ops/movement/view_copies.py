@@ -94,11 +94,8 @@ def _enter(plain: str, parameters: tuple[str, ...]) -> Callable[..., Any]:
     name = f"{plain}_copy"
     view = _VIEWS.get(plain) or METHODS.get(plain) or FUNCTIONS[plain]
 
-    def copied(input: Tensor, *given: Any) -> Any:
-        *arguments, out = given
-        while arguments and arguments[-1] is None and plain != "view":
-            arguments.pop()
-        found = view(input, *arguments)
+    def copied(input: Tensor, out: Any, **given: Any) -> Any:
+        found = view(input, **{key: each for key, each in given.items() if each is not None})
         if isinstance(found, Tensor):
             copy = _copy(found, name)
             return copy if out is None else write_result(name, copy, out)

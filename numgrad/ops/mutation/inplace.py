@@ -343,9 +343,9 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
     """Return the in-place form of a function that gives a view."""
     function = METHODS[name]
 
-    def method(self: Tensor, *arguments: Any) -> Tensor:
+    def method(self: Tensor, **given: Any) -> Tensor:
         if interceptors and modes.level is not None:
-            check_captured(self, name, arguments)
+            check_captured(self, name, (*given.values(),))
         if modes.grad and self._edge is None and self._base is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
@@ -356,7 +356,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             if modes.trace is not None:
                 modes.trace.check_reshaping(name, self)
             before_write(self)
-        view = function(self, *[each for each in arguments if each is not None])
+        view = function(self, **{key: each for key, each in given.items() if each is not None})
         edge, made = self._edge, view._edge
         if name == "as_strided" and self._base is None:
             # The shape may leave out some of the memory, which stays its own.

@@ -174,20 +174,21 @@ def _annotation(declaration: Declaration, parameter: Parameter) -> str:
 
 
 def handing_on(function: Callable[..., Any], *texts: str) -> Callable[..., Any]:
-    """Return a rule that names the arguments of signatures, and hands them on by position.
+    """Return a rule that names the arguments of signatures, and hands them on by name.
 
-    So a function that takes any arguments has a rule as `declare` wants it. What a signature lacks
-    and another has is None.
+    So a function that takes any arguments has a rule as `declare` wants it. The tensor that comes
+    first is handed on by position; what a signature lacks and another has is None.
 
     Examples
     --------
-    >>> rule = handing_on(lambda *given: given, "f(Tensor input, int dim)", "f(Tensor input)")
-    >>> rule("x", dim=1)
-    ('x', 1)
+    >>> rule = handing_on(lambda input, **given: given, "f(Tensor input, int dim, int at)")
+    >>> rule("x", 1, 2)
+    {'dim': 1, 'at': 2}
     """
     signature = merged(tuple([parse(text) for text in texts]))
-    names = ", ".join([each.name for each in signature.parameters])
-    source = f"def rule({names}):\n    return function({names})\n"
+    first, *rest = [each.name for each in signature.parameters]
+    given = ", ".join([first, *[f"{name}={name}" for name in rest]])
+    source = f"def rule({', '.join([first, *rest])}):\n    return function({given})\n"
     namespace = {"function": function, "__name__": function.__module__}
     return define("rule", source, f"rule of {signature.name}", namespace)
 
