@@ -56,6 +56,11 @@ class TracedValues:
         self._arguments.append(array.storage)
         return array
 
+    def forget(self) -> None:
+        """Let go of arrays, which know who recorded them, and of their views: the trace is over."""
+        self._arguments.clear()
+        self._views.clear()
+
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
