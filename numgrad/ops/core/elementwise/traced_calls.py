@@ -63,9 +63,9 @@ class TracedCalls:
         attach, call = known
         kept = list(operands)
         for position in self._numbers:
-            kept[position] = self._primitive.number_converter(
-                position, {"compute": self.compute}
-            )(operands[position])
+            kept[position] = self._primitive.number_converter(position, {"compute": self.compute})(
+                operands[position]
+            )
         node = attach(self._primitive.node_class, call, kept, (output,), ())
         if interceptors:
             note_node(node)
