@@ -70,8 +70,8 @@ class Positions:
             key = numbers.tobytes()
             if key not in self.uneven:
                 self.uneven[key] = Row(tuple([constant(each, _INT) for each in numbers]))
-            found: Value = self._turns.row(self.uneven[key])
-            return found
+            row: Value = self._turns.row(self.uneven[key])
+            return row
         # Those that grow alike are one number, and another one that is the same in all turns. What
         # does not grow may do so in turns around these.
         group = (step, size) if step else (step, size, first)
