@@ -415,8 +415,12 @@ def to(
             device = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
             dtype = rest.pop(0)
+    if len(arguments) > 4:
+        raise TypeError(
+            f"to() takes from 0 to 4 positional arguments but {len(arguments)} were given"
+        )
     both = other is not None and dtype is not None
-    if both or (rest and not all(isinstance(each, bool) for each in rest)):
+    if both or len(rest) > 2 or not all(isinstance(each, bool) for each in rest):
         got = ", ".join(type_name(each) for each in arguments)
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}): of a tensor, a "
@@ -424,8 +428,6 @@ def to(
         )
     if len(rest) > 1:  # behind non_blocking
         copy = rest[1]
-    if len(rest) > 2:
-        raise TypeError(f"to() takes at most 4 positional arguments, got {len(arguments)}")
     if device is not None:
         _check_device(device)
     if other is not None:
