@@ -32,7 +32,7 @@ class tensortype(type):  # noqa: N801 - PyTorch's name of the class of these typ
     layout = strided
     is_cuda = is_sparse = False
 
-    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Tensor:
         """Make a tensor of some shape, or of data; see `numgrad.Tensor`."""
         return legacy_tensor(cls.dtype, *arguments, **keywords)
 

@@ -29,7 +29,7 @@ from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.places import copier
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import METHODS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
 from numgrad.runtime.memory import empty
@@ -490,15 +490,14 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
     """Make the method that casts to one dtype."""
 
-    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    def cast_to(input: Tensor, memory_format: Any) -> Tensor:
         if memory_format is not None:
             return to(input, dtype=dtype, memory_format=memory_format)
         return _to_dtype(input, dtype)
 
-    method.__name__ = method.__qualname__ = name
-    method.__module__ = "numgrad"
-    method.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
-    METHODS[name] = method
+    cast_to.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
+    text = f"{name}(Tensor input, *, memory_format? memory_format=None)"
+    declare(text, function=False)(cast_to)
 
 
 for _name, _dtype in {
