@@ -68,8 +68,6 @@ class ScalarOp:
         Whether results are whole numbers, which it leaves as they are.
     divides : bool
         Whether there are integers for which it has no result.
-    identity : int, optional
-        The number that it leaves alone, and that it gives where there is nothing to combine.
     keeps_value : bool
         Whether the result is the same number in whichever dtype it is computed.
     gives_operand : bool
@@ -94,7 +92,6 @@ class ScalarOp:
     chooses: bool = False
     rounds: bool = False
     divides: bool = False
-    identity: int | None = None
     keeps_value: bool = False
     gives_operand: bool = False
 
