@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.backward.engine import _lies_as_sum
 
 DTYPES = ["float16", "float32", "float64", "complex64", "complex128"]
 # What becomes of a tensor, by how often its gradient comes back. Some ways hand on the array that
@@ -170,3 +171,24 @@ def test_sums_that_overflow_float16_are_infinite_without_a_warning(recwarn: Any)
         (WAYS[first][0](met) + WAYS[second][0](met)).backward(ng.full_like(x, 60000.0))
         assert x.grad.tolist() == [[float("inf")] * 2] * 2, (place, first, second)
     assert not recwarn.list
+
+
+def test_the_second_gradient_takes_the_sum_only_if_the_sum_lies_as_it_does() -> None:
+    rows, columns = np.ones((3, 4)), np.ones((4, 3)).T
+    row, gaps = np.ones(4), np.ones(8)[::2]
+    one: Any = np.broadcast_to(np.float64(1), (3, 4))
+    for present, gradient, wanted in (
+        (rows, rows, True),
+        (rows, columns, False),
+        (columns, rows, False),
+        (columns, columns, True),
+        (one, rows, True),
+        (one, columns, True),
+        (rows, one, False),
+        (row, gaps, True),
+        (gaps, row, True),
+        (row[0, ...], row[1, ...], True),
+        (np.ones((2, 3, 4)), np.ones((4, 3, 2)).T, False),
+        (np.ones((2, 3, 4)), np.ones((2, 3, 4)), True),
+    ):
+        assert _lies_as_sum(present, gradient) == wanted
