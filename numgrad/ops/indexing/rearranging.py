@@ -143,10 +143,18 @@ def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ..
     return reshape(sum_to_size(reshape(g, tuple(pairs)), tuple(kept)), input_shape)
 
 
+def _repeated(array: Array, repeats: tuple[int, ...]) -> Array:
+    if 0 in repeats:  # NumPy would do the other dims first, of any length
+        shape = (1,) * (len(repeats) - array.ndim) + array.shape
+        lengths = [length * times for length, times in zip(shape, repeats, strict=True)]
+        return np.empty(lengths, array.dtype)
+    return np.tile(np.asarray(array, order="C"), repeats)
+
+
 _REPEAT: Primitive = Primitive(
     "repeat",
     "RepeatBackward0",
-    lambda array, repeats: np.tile(np.asarray(array, order="C"), repeats),
+    _repeated,
     ["input"],
     [_repeat_rule],
     linear=True,
@@ -394,9 +402,9 @@ def repeat_interleave(
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         input = wrap(np.arange(repeats._array.size, dtype=_counting(repeats)))
     source = reshape(input, (-1,)) if dim is None else input
+    if not source._array.ndim and isinstance(repeats, Tensor):
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = 0 if dim is None else wrap_dim(dim, source._array.ndim)
-    if not source._array.ndim:
-        source = reshape(source, (1,))
     if not isinstance(repeats, Tensor):
         return _repeat_each(source, repeats, at)
     if repeats._array.ndim > 1:
@@ -433,6 +441,8 @@ def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:
     if count < 0:
         raise RuntimeError("Repeats must be non-negative")
     shape = source._array.shape
+    if not shape:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     wide = (*shape[: at + 1], count, *shape[at + 1 :])
     check_storage(wide)
     copied = clone_contiguous(expand_to(unsqueeze(source, at + 1), wide))

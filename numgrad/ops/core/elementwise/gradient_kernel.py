@@ -13,6 +13,7 @@ import numpy as np
 
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import Number
@@ -24,9 +25,6 @@ __all__ = ["GradientKernel", "empty_in_order", "orders_of"]
 
 Array = np.ndarray[Any, Any]
 Order = tuple[int, ...]
-
-# Operations of real numbers that PyTorch answers with the operand itself, or a view of it.
-_NO_LOOP = {"conj", "real"}
 
 
 def _decides(symbol: Symbol) -> str | None:
@@ -52,7 +50,7 @@ def _place(symbol: Symbol, operands: dict[str, Array], known: dict[Symbol, Any])
     if symbol not in known:
         below = [_place(argument, operands, known) for argument in symbol.arguments]
         places = [place for place in below if place is not None]
-        if symbol.operation in _NO_LOOP or not places:
+        if SCALAR_OPS[symbol.operation].gives_operand or not places:
             known[symbol] = places[0] if places else None
         else:
             shape = broadcast_shapes([place.shape for place in places])
