@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -12,7 +13,17 @@ import pytest
 
 import numgrad as ng
 from numgrad.jit.ir.memory_order import place_like
+from numgrad.ops.calls.dispatch import forget_calls
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered() -> Iterator[None]:
+    """Have no call run by what was made of the forward that a test changes, nor afterwards."""
+    forget_calls()
+    yield
+    forget_calls()
+
 
 ARRAYS = [p for p in CATALOGUE.values() if isinstance(p, Primitive) and p.samples]
 

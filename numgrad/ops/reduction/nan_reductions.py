@@ -37,12 +37,12 @@ _NUMBERS = Elementwise(
 )
 
 
-def _nansum(
-    array: Array,
-    dims: Dims,
-    keepdim: bool,
-    dtype: Any,
-    numbers: Callable[..., list[Array]] = _NUMBERS,
+def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    return _summed(array, dims, keepdim, dtype, _NUMBERS)
+
+
+def _summed(
+    array: Array, dims: Dims, keepdim: bool, dtype: Any, numbers: Callable[..., list[Array]]
 ) -> Array:
     if array.dtype.kind == "f":
         (array,) = numbers(array.shape, [array], [array.dtype])
@@ -60,7 +60,7 @@ _NANSUM: Primitive = Primitive(
             spread(g, input_shape, dims, keepdim), logical_not(isnan(input))
         )
     ],
-    quick=lambda input, **fixed: partial(_nansum, **fixed, numbers=_NUMBERS.prepared_once()),
+    quick=lambda input, **fixed: partial(_summed, **fixed, numbers=_NUMBERS.prepared_once()),
     samples=[
         sample("nansum", (2, 3)),
         sample("nansum", (2, 3), dim=1, keepdim=True),
