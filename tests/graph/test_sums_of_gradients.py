@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.backward.engine import _lies_as_sum
+from numgrad.graph.backward.engine import _add, _lies_as_sum
 
 DTYPES = ["float16", "float32", "float64", "complex64", "complex128"]
 # What becomes of a tensor, by how often its gradient comes back. Some ways hand on the array that
@@ -192,3 +192,21 @@ def test_the_second_gradient_takes_the_sum_only_if_the_sum_lies_as_it_does() -> 
         (np.ones((2, 3, 4)), np.ones((2, 3, 4)), True),
     ):
         assert _lies_as_sum(present, gradient) == wanted
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.booleans()), max_size=9))
+def test_gradients_that_arrive_are_added_to_memory_that_is_nobody_elses(arrivals: Any) -> None:
+    arrived: list[Any] = [None, False] * 3
+    foreign, sums = [], [np.zeros((2, 3)) for _ in range(3)]
+    for turn, (number, owned, turned) in enumerate(arrivals):
+        gradient = np.full((3, 2), turn + 1.0).T if turned else np.full((2, 3), turn + 1.0)
+        if not owned:
+            foreign.append((gradient, turn + 1.0))
+        _add(arrived, number, gradient, owned)
+        sums[number] += turn + 1.0
+        for array, value in foreign:
+            assert np.all(array == value)
+        for output, total in enumerate(sums):
+            found, is_owned = arrived[2 * output : 2 * output + 2]
+            assert found is None if not total.any() else np.array_equal(found, total)
+            assert not (is_owned and any(found is array for array, _ in foreign))
