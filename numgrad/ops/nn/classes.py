@@ -11,6 +11,7 @@ from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
+from numgrad.ops.nn.gradient_layouts import gradient_as_input
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import exp, log, log1p
@@ -372,6 +373,7 @@ def binary_cross_entropy(
     _BINARY_CROSS_ENTROPY.check_dtype(input.dtype)
     _inside_unit(input._array, name="input")
     _inside_unit(target._array, name="target")
+    input = gradient_as_input(input, reduction == "none" or not target.is_contiguous())
     loss: Tensor = _BINARY_CROSS_ENTROPY(input, target)
     if weight is not None:
         loss = loss * weight.to(input.dtype)
@@ -432,6 +434,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
+    input = gradient_as_input(input, reduction == "none" or not target.is_contiguous())
     return reduced(logit_losses(input, target, weight, pos_weight), reduction)
 
 

@@ -16,16 +16,16 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import convolutions
 from numgrad.kernels.spatial.convolutions import Steps
-from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.slicing import slice_of
-from numgrad.ops.pointwise.complex import conj
-from numgrad.ops.reduction.reductions import sum as sum_of
-from numgrad.ops.spatial.memory_formats import (
+from numgrad.ops.core.image_places import (
     as_images_lie,
     gradient_like,
     image_of_lines,
     memory_of_images,
 )
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.movement.slicing import slice_of
+from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.reduction.reductions import sum as sum_of
 
 __all__ = ["convolve", "transposed_sizes"]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import pooling
 from numgrad.kernels.spatial.pooling import Ranges, adaptive_windows, fixed_windows
+from numgrad.ops.core.image_places import as_images_lie, gradient_like, memory_of_images
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.spatial.memory_formats import as_images_lie, gradient_like, memory_of_images
 from numgrad.ops.spatial.places import put_at, values_of
 
 __all__ = ["ADAPTIVE_GREATEST", "ADAPTIVE_MEANS", "GREATEST", "MEANS"]

@@ -12,9 +12,9 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial.resampling import resampled, resampled_adjoint
+from numgrad.ops.core.image_places import as_images_lie, gradient_like, memory_of_images
 from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.spatial.memory_formats import as_images_lie, gradient_like, memory_of_images
 from numgrad.ops.spatial.tables import Recipe, table_of
 
 __all__ = ["RESAMPLING"]
