@@ -65,6 +65,7 @@ _LDEXP_OF_POWER = binary(
     node="LdexpBackward0",
     function_name="ldexp",
     deciding=_with_powers,
+    gradients_lie={"input": lambda g: g * 1},
     doc="Return input * 2**other.",
 )
 
