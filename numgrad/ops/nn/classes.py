@@ -306,6 +306,7 @@ _BINARY_CROSS_ENTROPY = elementwise(
     ),
     accepts="f",
     node="BinaryCrossEntropyBackward0",
+    gradients_lie=dict.fromkeys(("input", "target"), lambda input: input * 1),
     kernel_name="binary_cross_entropy",
     listed=False,
     doc="Return -t ln(x) - (1 - t) ln(1 - x), with logarithms no less than -100.",
@@ -373,7 +374,6 @@ def binary_cross_entropy(
     _BINARY_CROSS_ENTROPY.check_dtype(input.dtype)
     _inside_unit(input._array, name="input")
     _inside_unit(target._array, name="target")
-    input = gradient_as_input(input, reduction == "none" or not target.is_contiguous())
     loss: Tensor = _BINARY_CROSS_ENTROPY(input, target)
     if weight is not None:
         loss = loss * weight.to(input.dtype)
