@@ -107,8 +107,8 @@ LINES = [
 # its input, expanded or not; and the strides of a dim of one image are lost in `unsqueeze` here.
 # Lines whose gradients lie otherwise in some layouts, and why.
 DIFFERENT_GRADIENTS = {
-    f"{F}.layer_norm(x, x.shape[3:], y[0, 0, 0], y[0, 0, 1])": "as the cotangent, of what is by rows",
-    f"{F}.batch_norm({VOLUME}, None, None, training=True)": "the stride of one image is lost before",
+    f"{F}.layer_norm(x, x.shape[3:], y[0, 0, 0], y[0, 0, 1])": "as the cotangent",
+    f"{F}.batch_norm({VOLUME}, None, None, training=True)": "of one image",
     f"{F}.scaled_dot_product_attention(x, y, y)": "PyTorch's kernel has places before heads",
     f"{F}.prelu(x, y[0, :, 0, 0])": "of what is expanded by rows",
     f"{F}.kl_div(x, y, reduction='none')": "the target's as the cotangent",
