@@ -19,7 +19,7 @@ FLOORS = [
     ["base"],
     ["runtime"],
     ["codegen/loops", "codegen/numba_private", "codegen/scalar_ops"],
-    ["codegen/loop_passes", "codegen/printer"],
+    ["codegen/function_reader", "codegen/loop_passes", "codegen/printer"],
     ["codegen/llvm"],
     ["codegen/compile"],
     ["codegen"],

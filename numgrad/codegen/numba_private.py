@@ -33,7 +33,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from llvmlite.binding import ffi  # type: ignore[import-untyped]
@@ -78,6 +80,7 @@ __all__ = [
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
+    "load_functions_of_arrays",
     "look_up",
     "make_function",
     "populate_array",
@@ -172,6 +175,27 @@ run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
 
 # llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
 LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())
+
+# --- modules that Numba loads --------------------------------------------------------------------
+
+
+@cache
+def load_functions_of_arrays() -> None:
+    """Have Numba load what it knows of NumPy's functions, and SciPy not before it is used.
+
+    As it is imported, which the first compile in a process has done, ``numba.np.arraymath`` imports
+    SciPy's BLAS to see whether it is there: a fifth of the time that a first compile takes. That
+    SciPy is installed says the same (what calls BLAS imports it, and says what is wrong).
+    """
+    linalg: Any = import_module("numba.np.linalg")
+    if not hasattr(linalg, "ensure_blas") or find_spec("scipy") is None:
+        return
+    with global_compiler_lock:  # one thread at a time
+        imports_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+        try:
+            import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = imports_blas
 
 
 def ziggurat_tables() -> Any:

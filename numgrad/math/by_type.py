@@ -12,10 +12,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import from_dtype, types
 from numba.extending import overload
 
 from numgrad.codegen.compile.dispatchers import part
+from numgrad.codegen.llvm.quick_calls import QUICK, Quick
 from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, infer_global
 from numgrad.math.complex import complex_function
 
@@ -31,13 +32,22 @@ def like(value: Any, constant: Any) -> Any:
 @overload(like)
 def _like(value, constant):  # type: ignore[no-untyped-def]
     number = types.unliteral(value)
-    if number in REAL_TYPES:
-        real_type = REAL_TYPES[number]
-    elif number in COMPLEX_TYPES:
-        real_type = COMPLEX_TYPES[number]
-    else:
+    real_type = REAL_TYPES.get(number) or COMPLEX_TYPES.get(number)
+    if real_type is None:
         return lambda value, constant: constant
     return lambda value, constant: real_type(constant)
+
+
+def _type_of_like(value: Any, constant: Any) -> Any:
+    real_type = REAL_TYPES.get(value) or COMPLEX_TYPES.get(value)
+    return constant if real_type is None else from_dtype(np.dtype(real_type))
+
+
+def _written_like(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    return context.cast(builder, values[1], kinds[1], _type_of_like(*kinds))
+
+
+QUICK[like] = Quick(_type_of_like, _written_like)
 
 
 def in_type_of(value: Any, number: Any) -> Any:

@@ -214,6 +214,34 @@ v = t.matmul(r.reshape(2, 3, 2).transpose(0, 1), t.arange(2.0)); v.sum().backwar
 v = r[0, 1].repeat(()); v.backward() -> (v, r.grad)
 v = r[0, 1].repeat(2); (v * v).sum().backward() -> (v, r.grad)
 """
+# With indices or masks i, of shape (1, 3), and v, of shape (2,), of each of these dtypes.
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float64", "complex64")
+INDEXED = """
+z.gather(0, i)
+t.take_along_dim(z, i, 0)
+z.scatter(0, i, z)
+z.scatter(0, i, 2.0)
+z.scatter_add(0, i, z)
+z.scatter_reduce(0, i, z, 'sum')
+z.index_select(0, v)
+z.index_add(0, v, z[:2])
+z.index_copy(0, v, z[:2])
+z.index_fill(0, v, 2.0)
+z.index_reduce(0, v, z[:2], 'prod')
+z.take(v)
+z.put(v, t.ones(2))
+z.masked_fill(i[:, :1], 2.0)
+z.masked_select(i[:, :1])
+z.masked_scatter(i[:, :1], z)
+t.where(i[:, :1], z, 1.0)
+z[v]
+z[:2].index_put((v,), t.tensor(2.0))
+z[:2].repeat_interleave(v, 0)
+z.tensor_split(v)
+z.tensor_split(v[0])
+z.narrow(0, v[0], 1)
+t.unravel_index(v, (2, 2))
+"""
 
 
 def _seen(result: Any) -> Any:
@@ -236,11 +264,13 @@ def _history(tensor: Any) -> list[str]:
     return found
 
 
-def _outcome(library: Any, line: str) -> Any:
+def _outcome(library: Any, line: str, dtype: str = "int64") -> Any:
     """Return what can be seen of the result of a line, or its error."""
     names: dict[str, Any] = {"t": library, "np": np, "nan": np.nan, "inf": np.inf}
     names |= {"cl": library.channels_last, "h": library.tensor([[2.0, 1j], [-1j, 3.0]])}
     names["h"].requires_grad_()
+    for name, shape in (("i", (1, 3)), ("v", (2,))):
+        names[name] = library.ones(shape, dtype=getattr(library, dtype))
     names["z"] = library.arange(12.0).reshape(3, 4)
     names["r"] = library.arange(12.0).reshape(3, 4).requires_grad_()
     statements, _, expression = line.rpartition(" -> ")
@@ -269,3 +299,9 @@ def _compare(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize("line", [*CALLS.strip().splitlines(), *STATEMENTS.strip().splitlines()])
 def test_a_call_that_is_seldom_made_gives_what_pytorch_gives(torch: Any, line: str) -> None:
     _compare(_outcome(ng, line), _outcome(torch, line))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_indices_and_masks_are_of_the_dtypes_that_pytorch_takes(torch: Any, dtype: str) -> None:
+    for line in INDEXED.strip().splitlines():
+        _compare(_outcome(ng, line, dtype), _outcome(torch, line, dtype))

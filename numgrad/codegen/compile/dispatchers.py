@@ -16,6 +16,7 @@ from numba import NumbaError, config, types
 from numba.extending import register_jitable
 
 from numgrad.codegen.compile.pipelines import PART, pipeline
+from numgrad.codegen.llvm.function_types import Part
 from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
 from numgrad.runtime.garbage import without_collections
 from numgrad.runtime.interrupts import undisturbed
@@ -33,10 +34,17 @@ _PART_OPTIONS: Any = {
     "no_cfunc_wrapper": True,
 }
 
-# Marks functions that can be handed on to others that are built into kernels, as an argument. (A
+# Of functions that can be handed on to others that are built into kernels, as an argument. (A
 # dispatcher would put its address into the machine code, and such code can't be cached.) LLVM
 # decides whether they are inlined; from Python they are what they were.
-inline = register_jitable(**_PART_OPTIONS | {"forceinline": False} | pipeline(PART))
+_registered = register_jitable(**_PART_OPTIONS | {"forceinline": False} | pipeline(PART))
+
+
+def inline(function: Any) -> Any:
+    """Make a function one that kernels are built of, and hand on to each other."""
+    function.part_of_kernels = Part(function, is_inlined=False)
+    return _registered(function)
+
 
 # Up to so many dims Numba looks the type of an array up in a table (N_NDIM in its _typeof.cpp).
 DIMS_AT_A_GLANCE = 5
@@ -188,7 +196,9 @@ def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     """
     remember_signature(function)
     options = _PART_OPTIONS | {"nopython": True, "forceinline": inlined}
-    return _Part(function, targetoptions=options, **pipeline(PART))
+    made: Any = _Part(function, targetoptions=options, **pipeline(PART))
+    made.part_of_kernels = Part(function, is_inlined=inlined)
+    return made
 
 
 def remember_signature(function: Any) -> None:

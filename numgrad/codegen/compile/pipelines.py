@@ -47,6 +47,7 @@ from numgrad.codegen.numba_private import (
     NoPythonBackend,
     NopythonTypeInference,
     PassManager,
+    load_functions_of_arrays,
     make_function,
     register_pass,
 )
@@ -248,7 +249,13 @@ class _LowerTranslatedThoroughly(_LowerTranslated):
     use = _UseThoroughLibrary
 
 
-class _LeanCompiler(CompilerBase):
+class _Compiler(CompilerBase):
+    def __init__(self, *given: Any, **named: Any) -> None:
+        load_functions_of_arrays()
+        super().__init__(*given, **named)
+
+
+class _LeanCompiler(_Compiler):
     use: type[_UseLibrary] = _UseLeanLibrary
     lower: type[FunctionPass] = _LowerKernel
 
@@ -270,7 +277,7 @@ class _ThoroughCompiler(_LeanCompiler):
     use = _UseThoroughLibrary
 
 
-class _TranslatedCompiler(CompilerBase):
+class _TranslatedCompiler(_Compiler):
     lower = _LowerTranslated
 
     def define_pipelines(self) -> list[Any]:

@@ -21,7 +21,7 @@ from numba import types
 
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
-from numgrad.codegen.llvm.function_types import Signatures, Typed
+from numgrad.codegen.llvm.function_types import WITHOUT_SIZES, Signatures, Typed
 from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
 
@@ -29,9 +29,6 @@ __all__ = ["Translation", "translated", "translation_of"]
 
 # By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
-
-# Whose functions go by where the elements of arrays are, and by sizes that they are told.
-_WITHOUT_SIZES = "numgrad.codegen.", "numgrad.math.", "numpy"
 
 
 @lru_cache(4)
@@ -90,7 +87,7 @@ class Translation:
                     own is not None and self._asks_for_sizes(own)
                 ):
                     return True
-            elif not called.module.startswith(_WITHOUT_SIZES):
+            elif not called.module.startswith(WITHOUT_SIZES):
                 return True
         return False
 
@@ -121,6 +118,8 @@ class Translation:
                 name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
                 function = written[id(typed)] = ir.Function(main.module, kind, name)
                 function.linkage = "internal"
+                if typed.part is not None and typed.part.is_inlined:
+                    function.attributes.add("alwaysinline")
                 # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
                 parameters = [
                     f"{name}.4" if isinstance(kind, types.CPointer) else name

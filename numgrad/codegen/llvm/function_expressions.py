@@ -114,7 +114,7 @@ class ExpressionWriter:
         return self._constant_of(self.typed.of(number), number.value)
 
     def _constant_of(self, kind: Any, value: Any) -> Any:
-        if isinstance(value, int | float | complex | str | tuple | np.generic):
+        if isinstance(value, int | float | complex | str | tuple | np.generic | np.ndarray):
             return self.context.get_constant_generic(self.builder, types.unliteral(kind), value)
         return self.context.get_dummy_value()  # functions, types and modules have no value
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
 
 from numba import errors, types
 
+from numgrad.codegen.function_reader import Unreadable, read_function, scope_of
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
+from numgrad.codegen.loop_passes import walk
 from numgrad.codegen.loops import (
     PREFIXES,
     SIGNS,
@@ -21,6 +24,7 @@ from numgrad.codegen.loops import (
     Attribute,
     Call,
     Choice,
+    Do,
     Expression,
     For,
     Function,
@@ -32,13 +36,31 @@ from numgrad.codegen.loops import (
     Prefix,
     Return,
     Statement,
+    Store,
     Tuple,
     Unpack,
     While,
 )
 from numgrad.codegen.numba_private import CPUDispatcher
 
-__all__ = ["Module", "Signatures", "Typed", "nested"]
+__all__ = ["WITHOUT_SIZES", "Module", "Part", "Signatures", "Typed", "nested"]
+
+#: Whose functions go by where the elements of arrays are, and by sizes that they are told.
+WITHOUT_SIZES = "numgrad.codegen.", "numgrad.math.", "numpy"
+
+
+class Part(NamedTuple):
+    """A Python function that is built into kernels.
+
+    Parameters
+    ----------
+    function : callable
+    is_inlined : bool
+        Whether it is inlined whatever its size; else LLVM decides.
+    """
+
+    function: Callable[..., Any]
+    is_inlined: bool
 
 
 class Module(Protocol):
@@ -49,6 +71,21 @@ class Module(Protocol):
 
     def known(self, name: Name) -> Any:
         """Return what is called so elsewhere."""
+
+
+class _Scope:
+    """The module that a Python function is in."""
+
+    def __init__(self, function: Any) -> None:
+        self.names = scope_of(function)
+
+    def typed(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Return nothing: what the function calls is from elsewhere."""
+
+    def known(self, name: Name) -> Any:
+        if name.id not in self.names:
+            raise errors.TypingError(f"nothing is called {name.id}")
+        return self.names[name.id]
 
 
 def nested(statement: Statement) -> Iterator[Sequence[Statement]]:
@@ -71,6 +108,7 @@ class Signatures:
     def __init__(self, context: Any) -> None:
         self.context = context
         self._found: dict[Any, tuple[Any, Any]] = {}
+        self._parts: dict[Any, Typed | None] = {}
 
     def of(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """Return Numba's type of a function, or of a type that is one, and the call's signature."""
@@ -84,6 +122,34 @@ class Signatures:
                 raise errors.TypingError(f"no {function} of {operands}")
             self._found[key] = found
         return found
+
+    def part(self, called: Any, operands: tuple[Any, ...]) -> Typed | None:
+        """Return a function that is built into kernels, if it can be read.
+
+        Parameters
+        ----------
+        called : object
+            Of what there is, what has a `Part` under the name of `part_of_kernels` is one.
+        operands : tuple of numba.types.Type
+        """
+        found: Part | None = getattr(called, "part_of_kernels", None)
+        if found is None:
+            return None
+        key = found.function, operands
+        if key not in self._parts:
+            self._parts[key] = None  # what calls itself is Numba's
+            try:
+                self._parts[key] = Typed(
+                    read_function(found.function),
+                    operands,
+                    self,
+                    _Scope(found.function),
+                    has_sizes=not found.function.__module__.startswith(WITHOUT_SIZES),
+                    part=found,
+                )
+            except (Unreadable, errors.NumbaError):
+                return None
+        return self._parts[key]
 
     def unified(self, one: Any, other: Any) -> Any:
         """Return the type of what is of one type or of another."""
@@ -107,6 +173,13 @@ class Typed:
         What else the function can call.
     has_sizes : bool
         Whether it is given whole arrays; else where their elements are, without the sizes.
+    part : Part, optional
+        The Python function that it was read of.
+
+    Raises
+    ------
+    numba.errors.TypingError
+        If it is for other types; or was read, and Numba would find other ones in its Python.
     """
 
     def __init__(
@@ -117,18 +190,24 @@ class Typed:
         module: Module,
         *,
         has_sizes: bool,
+        part: Part | None = None,
     ) -> None:
         self.function, self.arguments, self.has_sizes = function, arguments, has_sizes
+        self.part = part
         self.signatures, self.module = signatures, module
         self.variables = dict(zip(function.parameters, arguments, strict=True))
-        self.result: Any = types.none
+        self.result: Any = None
         self._known: dict[int, Any] = {}  # types of expressions, by identity
         while True:  # what a loop assigns may have another type in its second turn
             before = dict(self.variables)
             self._known.clear()
+            self.result = None
             self._walk(function.body)
+            self.result = types.none if self.result is None else self.result
             if self.variables == before:
                 break
+        if part is not None:
+            self._check()
 
     # --- statements ---
 
@@ -143,14 +222,36 @@ class Typed:
                 case For(index):
                     self._assign(index, types.intp)
                 case Return(value):
-                    self.result = self.plain(value)
+                    found, kind = self.result, self.plain(value)
+                    self.result = kind if found is None else self.signatures.unified(found, kind)
             for inner in nested(line):
                 self._walk(inner)
 
+    def _check(self) -> None:
+        """Raise for what has not the types that Numba would find."""
+        for node in walk(self.function.body):
+            match node:
+                case Do(value) | If(value) | While(value) | Choice(value):
+                    self.of(value)
+                case Store(array, index, value):
+                    self.signature(operator.setitem, array, index, value)
+                case Infix("and" | "or", left, right):
+                    if {self.plain(left), self.plain(right)} != {types.boolean}:
+                        raise errors.TypingError("one of two values, neither true nor false")
+                case For(_, first, last, _, step):
+                    if {self.plain(each) for each in (first, last, step)} != {types.intp}:
+                        raise errors.TypingError("an index of another type")
+                case Assign(target) if isinstance(self.variables[target], types.Array):
+                    raise errors.TypingError("another name for an array, or one that is made")
+        if isinstance(self.result, types.Array | types.BaseTuple):
+            raise errors.TypingError("more than a number is returned")
+
     def _assign(self, target: str, kind: Any) -> None:
         kind = types.unliteral(kind)
-        known = self.variables.get(target)
-        self.variables[target] = kind if known is None else self.signatures.unified(known, kind)
+        known = self.variables.get(target, kind)
+        if self.part is not None and known != kind:  # to Numba, these are two variables
+            raise errors.TypingError(f"{target} is {known} and {kind}")
+        self.variables[target] = self.signatures.unified(known, kind)
 
     # --- expressions ---
 
@@ -180,7 +281,10 @@ class Typed:
             case Attribute(value, name):
                 if not self.has_sizes and isinstance(self.plain(value), types.Array):
                     raise TypeError(f"of {value} the elements are known, not the {name}")
-                return self.signatures.context.resolve_getattr(self.plain(value), name)
+                found = self.signatures.context.resolve_getattr(self.plain(value), name)
+                if found is None:
+                    raise errors.TypingError(f"{self.plain(value)} has no {name}")
+                return found
             case Tuple(items):
                 return types.Tuple([self.plain(item) for item in items])
             case Load(array, _, False):
@@ -210,12 +314,24 @@ class Typed:
         return self.signatures.of(function, tuple([self.plain(each) for each in operands]))
 
     def helper(self, node: Call) -> Typed | None:
-        """Return the function of the module that is called, for the types of the arguments."""
-        if not isinstance(node.function, Name) or node.function.module:
+        """Return the function of the loop IR that is called, for the types of the arguments."""
+        function, kinds = node.function, tuple([self.plain(each) for each in node.arguments])
+        if isinstance(function, Name) and not function.module:
+            own = self.module.typed(function.id, kinds)
+            if own is not None:
+                return own
+        return self.signatures.part(self._named(function), kinds)
+
+    def _named(self, function: Expression) -> Any:
+        """Return what a name stands for, or one in a module; None for what is no name."""
+        if isinstance(function, Attribute):
+            module = self._named(function.value)
+            return getattr(module, function.name, None) if type(module) is ModuleType else None
+        if not isinstance(function, Name) or (
+            not function.module and function.id in self.variables
+        ):
             return None
-        return self.module.typed(
-            node.function.id, tuple([self.plain(each) for each in node.arguments])
-        )
+        return self.module.known(function)
 
     def called(self, node: Call) -> tuple[Any, Any]:
         """Return the type and signature of what is called that is from elsewhere.
@@ -229,9 +345,7 @@ class Typed:
 
     def quick(self, node: Call) -> Quick | None:
         """Return how a call of a function is compiled that would take Numba long."""
-        if not isinstance(node.function, Name):
-            return None
-        known = self.module.known(node.function)
+        known = self._named(node.function)
         found = QUICK.get(known) if isinstance(known, Callable) else None  # type: ignore[arg-type]
         kinds = [self.plain(each) for each in node.arguments]
         return None if found is None or found.result(*kinds) is None else found

@@ -44,7 +44,7 @@ def _least(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> A
     return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
-def _type_of_empty(shape: Any, dtype: Any) -> Any:
+def _type_of_empty(shape: Any, dtype: Any = None) -> Any:
     sizes: tuple[Any, ...] = _sizes(shape)
     if not (sizes and isinstance(dtype, types.NumberClass)):
         return None
