@@ -1,10 +1,11 @@
 """Scalar functions that kernels and users' own ``@njit`` code call: real and complex.
 
 Every elementwise operation of the catalogue is here as a function of numbers, under its name there
-and its other public ones, with the bits that it has on tensors of their dtype. Beside it is its derivative rule,
-``<name>_vjp``: a function of the cotangent and the operands that returns the gradient of the
-operand, or a tuple of those that have one. Both are Numba dispatchers, made when they are first
-asked for; ``dir(numgrad.math)`` lists them. `ufunc` gives an operation as a NumPy ufunc.
+and its other public ones, with the bits that it has on tensors of their dtype. Beside it is its
+derivative rule, ``<name>_vjp``: a function of the cotangent and the operands that returns the
+gradient of the operand, or a tuple of those that have one. Both are Numba dispatchers, made when
+they are first asked for; ``dir(numgrad.math)`` lists them. `ufunc` gives an operation as a NumPy
+ufunc.
 
 >>> from numba import njit
 >>> from numgrad import math

@@ -166,7 +166,7 @@ def ufunc(name: str) -> Any:
     7.0
     """
     given, name = name, _entered_as(name)
-    if name not in FORMULAS:
+    if name not in FORMULAS or not name.isidentifier():
         raise AttributeError(f"there is no elementwise operation {given!r}")
     formula = FORMULAS[name]
     known = _ufuncs.get(name)

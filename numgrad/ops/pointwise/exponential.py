@@ -11,7 +11,6 @@ from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.math.functions import OTHER_NAMES
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import MASK, POSITIVE, REAL, number
@@ -221,7 +220,6 @@ _POW_TENSORS = elementwise(
     kernel_name="pow",
     doc="Return input ** exponent for a tensor `exponent`.",
 )
-OTHER_NAMES["pow"] = "pow_tensors"
 _POW_OF_BOOLS = elementwise(
     "pow_of_bools",
     ("input", "exponent"),

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.math.functions import OTHER_NAMES
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.signatures.declared import declare
 
@@ -48,8 +47,6 @@ def publish(
     name = primitive.function_name
     texts = [f"{name}({signature}, *, Tensor? out=None)" for signature in signatures]
     direct, is_top = rule is None, module is None
-    others = {*aliases, name} - {primitive.name} if is_top else aliases
-    OTHER_NAMES.update(dict.fromkeys(others, primitive.name))
     function = declare(
         *texts,
         function=is_top,
