@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.tensor import Tensor, fresh
+from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.movement.unit_dims import broadcast_to
 from numgrad.ops.pointwise.selection import where
@@ -76,7 +76,7 @@ def left(name: str, input: Tensor, mask: Tensor | None, identity: Any = None) ->
         identity = IDENTITIES[name](input.dtype)
     if identity is None:
         raise NotImplementedError(f"identity of {name} on {input.dtype} input")
-    return where(chosen, input, fresh(np.array(identity, input._array.dtype)))
+    return where(chosen, input, input._array.dtype.type(identity).item())
 
 
 def dims_of(dim: Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -33,7 +33,7 @@ def _counts(
     return plain.sum(chosen, dim, keepdim), chosen
 
 
-@declare(f"mean(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"mean(Tensor input, {OVER_DIMS}", function=False, method=False)
 def mean(
     input: Tensor,
     dim: Dims | None,
@@ -113,7 +113,7 @@ def _spread(
     return div(result, count).to(dtype)
 
 
-@declare(f"var(Tensor input, {_SPREAD}", function=False, method=False, dispatched=True)
+@declare(f"var(Tensor input, {_SPREAD}", function=False, method=False)
 def var(
     input: Tensor,
     dim: Dims | None,
@@ -154,7 +154,7 @@ def var(
     return _spread(input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
-@declare(f"std(Tensor input, {_SPREAD}", function=False, method=False, dispatched=True)
+@declare(f"std(Tensor input, {_SPREAD}", function=False, method=False)
 def std(
     input: Tensor,
     dim: Dims | None,

@@ -24,7 +24,7 @@ Dims = tuple[int, ...]
 OVER_DIMS = "int[1]? dim=None, *, bool? keepdim=False, dtype? dtype=None, Tensor? mask=None)"
 
 
-@declare(f"sum(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"sum(Tensor input, {OVER_DIMS}", function=False, method=False)
 def sum(
     input: Tensor,
     dim: Dims | None,
@@ -66,7 +66,7 @@ def sum(
     return plain.sum(left("sum", input, mask), dims, bool(keepdim), dtype=sum_dtype(input, dtype))
 
 
-@declare(f"prod(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"prod(Tensor input, {OVER_DIMS}", function=False, method=False)
 def prod(
     input: Tensor,
     dim: Dims | None,
@@ -90,7 +90,7 @@ def prod(
     return result
 
 
-@declare(f"amax(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"amax(Tensor input, {OVER_DIMS}", function=False, method=False)
 def amax(
     input: Tensor,
     dim: Dims | None,
@@ -126,7 +126,7 @@ def amax(
     return result if dtype is None else result.to(dtype)
 
 
-@declare(f"amin(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"amin(Tensor input, {OVER_DIMS}", function=False, method=False)
 def amin(
     input: Tensor,
     dim: Dims | None,
@@ -152,7 +152,7 @@ def amin(
 _POSITION = "int? dim=None, *, bool? keepdim=False, dtype? dtype=None, Tensor? mask=None)"
 
 
-@declare(f"argmax(Tensor input, {_POSITION}", function=False, method=False, dispatched=True)
+@declare(f"argmax(Tensor input, {_POSITION}", function=False, method=False)
 def argmax(
     input: Tensor,
     dim: int | None,
@@ -188,7 +188,7 @@ def argmax(
     return found.to(dtype or input.dtype)
 
 
-@declare(f"argmin(Tensor input, {_POSITION}", function=False, method=False, dispatched=True)
+@declare(f"argmin(Tensor input, {_POSITION}", function=False, method=False)
 def argmin(
     input: Tensor,
     dim: int | None,
@@ -261,7 +261,7 @@ def median(
     return checked.to(dtype or input.dtype)
 
 
-@declare(f"logsumexp(Tensor input, {OVER_DIMS}", function=False, method=False, dispatched=True)
+@declare(f"logsumexp(Tensor input, {OVER_DIMS}", function=False, method=False)
 def logsumexp(
     input: Tensor,
     dim: Dims | None,
@@ -299,7 +299,6 @@ def logsumexp(
     "dtype? dtype=None, Tensor? mask=None)",
     function=False,
     method=False,
-    dispatched=True,
 )
 def norm(
     input: Tensor,

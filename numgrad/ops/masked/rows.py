@@ -20,7 +20,7 @@ __all__ = ["cumprod", "cumsum", "log_softmax", "logaddexp", "normalize", "softma
 _ALONG = "int dim, *, dtype? dtype=None, Tensor? mask=None)"
 
 
-@declare(f"cumsum(Tensor input, {_ALONG}", function=False, method=False, dispatched=True)
+@declare(f"cumsum(Tensor input, {_ALONG}", function=False, method=False)
 def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | None) -> Tensor:
     """Return the cumulative sums along a dim of the elements that the mask names.
 
@@ -46,7 +46,7 @@ def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | N
     return scans.cumsum(left("sum", input, mask), at, dtype=chosen)
 
 
-@declare(f"cumprod(Tensor input, {_ALONG}", function=False, method=False, dispatched=True)
+@declare(f"cumprod(Tensor input, {_ALONG}", function=False, method=False)
 def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | None) -> Tensor:
     """Return the cumulative products along a dim of the elements that the mask names.
 
@@ -61,7 +61,7 @@ def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | 
     return scans.cumprod(left("prod", input, mask), at, dtype=chosen)
 
 
-@declare(f"softmax(Tensor input, {_ALONG}", function=False, method=False, dispatched=True)
+@declare(f"softmax(Tensor input, {_ALONG}", function=False, method=False)
 def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | None) -> Tensor:
     """Return the exponentials divided by their sum, over the elements that the mask names.
 
@@ -89,7 +89,7 @@ def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | 
     return plain.softmax(left("amax", input, mask), at, dtype=chosen)
 
 
-@declare(f"log_softmax(Tensor input, {_ALONG}", function=False, method=False, dispatched=True)
+@declare(f"log_softmax(Tensor input, {_ALONG}", function=False, method=False)
 def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | None) -> Tensor:
     """Return the logarithms of the masked `softmax`, exact also where that underflows.
 
@@ -104,7 +104,7 @@ def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tenso
     return plain.log_softmax(left("amax", input, mask), at, dtype=chosen)
 
 
-@declare(f"softmin(Tensor input, {_ALONG}", function=False, method=False, dispatched=True)
+@declare(f"softmin(Tensor input, {_ALONG}", function=False, method=False)
 def softmin(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | None) -> Tensor:
     """Return the masked `softmax` of the negative input.
 
@@ -123,7 +123,6 @@ def softmin(input: Tensor, dim: int, dtype: dtypes.dtype | None, mask: Tensor | 
     "Tensor? mask=None)",
     function=False,
     method=False,
-    dispatched=True,
 )
 def normalize(
     input: Tensor,
@@ -169,7 +168,6 @@ def normalize(
     "Tensor? other_mask=None)",
     function=False,
     method=False,
-    dispatched=True,
 )
 def logaddexp(
     input: Tensor,
