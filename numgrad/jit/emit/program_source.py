@@ -40,7 +40,8 @@ from numgrad.jit.emit.unrolled import nest_statements
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import LEAVES
 from numgrad.jit.schedule.loop_fusion import find_bands
-from numgrad.jit.schedule.schedule import Nest, OpaqueStep, Schedule, schedule
+from numgrad.jit.schedule.nests import Nest, OpaqueStep
+from numgrad.jit.schedule.schedule import Schedule, schedule
 from numgrad.runtime.memory import ALIGNMENT
 
 __all__ = ["WHAT", "Array", "Emitted", "emit"]

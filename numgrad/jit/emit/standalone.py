@@ -61,7 +61,7 @@ from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.passes.views import is_contiguous
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 from numgrad.kernels.matrices.unrolled import UnrolledCall
 
 __all__ = ["standalone_dispatcher", "standalone_loop"]
