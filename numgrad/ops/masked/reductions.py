@@ -295,14 +295,14 @@ def logsumexp(
 
 
 @declare(
-    "norm(Tensor input, number? ord=2.0, int[1]? dim=None, *, bool? keepdim=False, "
+    "norm(Tensor input, number ord=2.0, int[1]? dim=None, *, bool? keepdim=False, "
     "dtype? dtype=None, Tensor? mask=None)",
     function=False,
     method=False,
 )
 def norm(
     input: Tensor,
-    ord: float | None,
+    ord: float,
     dim: Dims | None,
     keepdim: bool | None,
     dtype: dtypes.dtype | None,
@@ -333,7 +333,7 @@ def norm(
     >>> ng.masked.norm(ng.tensor([3.0, 9.0, 4.0]), mask=ng.tensor([True, False, True]))
     tensor(5.)
     """
-    identity = 0
+    identity = 0.0
     if mask is not None and ord == -np.inf:
         if not input.dtype.is_floating_point:
             raise AssertionError(f"input must be floating point, got {input.dtype}")
