@@ -426,10 +426,7 @@ class ElementwisePrimitive(Primitive):
                 modes.dual.refuse_out(self.function_name, (*operands, out))
             return write_elementwise(self, values, array, out, records)
         tensor = wrap(array)
-        if modes.dual is not None:
-            self._hand_on_tangents(operands, (tensor,), {"compute": compute})
-        elif records:
-            self.record(operands, (tensor,), {"compute": compute})
+        self._hand_on_tangents(operands, (tensor,), {"compute": compute})
         return tensor
 
     def _hand_on_tangents(
@@ -462,7 +459,7 @@ class ElementwisePrimitive(Primitive):
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
                 tensors.append(operand)
-            elif not isinstance(operand, Number) or (position == 0 and len(operands) == 1):
+            elif not isinstance(operand, Number):
                 raise TypeError(
                     f"{self.function_name}(): argument '{self.inputs[position]}' (position "
                     f"{position + 1}) must be Tensor, not {type(operand).__name__}"

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
+from numgrad.ops.core.domains import REAL
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from tests.cases import examples
 
 FUNCTIONS: dict[str, Any] = {
@@ -67,3 +69,26 @@ def test_gradients_of_all_elements_are_those_of_each(
         if whole is not None and part is not None:
             assert whole.shape == shape
             np.testing.assert_array_equal(whole.numpy()[:, columns], part.numpy())
+
+
+@pytest.mark.parametrize(
+    ("rule", "known"),
+    [
+        (lambda g: g, True),
+        (lambda g, other: g, True),
+        (lambda g, input, other: g, True),
+        (lambda g: g * 1, False),
+        (lambda g, other: other, False),
+        (lambda other, g: other, False),
+    ],
+)
+def test_a_gradient_that_is_the_cotangent_is_known_for_it(rule: Any, known: bool) -> None:
+    """Then nothing is computed, and whoever gets it may not write to it."""
+    primitive = ElementwisePrimitive(
+        "handed", ("input", "other"), (rule, None), (REAL, REAL), doc="Return input.",
+        formula=lambda input, other: input + 0 * other, listed=False,
+    )  # fmt: skip
+    assert [primitive.is_identity(0) for _ in range(2)] == [known] * 2
+    x, y, g = (ng.tensor([number, number]) for number in (2.0, 3.0, 5.0))
+    (found,) = ng.autograd.grad(primitive(x.requires_grad_(), y), x, g)
+    assert not known or found.tolist() == g.tolist()
