@@ -18,7 +18,6 @@ from numgrad.codegen.compile.compile import compile_functions, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
-    NJIT,
     Assign,
     Expression,
     Function,
@@ -29,7 +28,6 @@ from numgrad.codegen.loops import (
     call,
 )
 from numgrad.codegen.numba_private import DUFunc, as_dtype
-from numgrad.codegen.printer import print_module
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.math.by_type import stands_in
 
@@ -293,7 +291,8 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
 
     by_type = _ByType(name)
     stands_in(by_type, chosen)
-    source = print_module([Function(name, inputs, [Return(call(Name("by_type"), *inputs))])])
+    given = ", ".join(inputs)
+    source = f"def {name}({given}):\n    return by_type({given})\n"
     function = define(name, source, f"function {name}", {"by_type": by_type})
     function.__module__ = "numgrad.math"
     function.__doc__ = (
@@ -385,5 +384,5 @@ def _of_type(
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
         result = call(of_type, code.results[0]) if is_common else code.results[0]
-    function = Function(name, inputs, [*body, Return(result)], *NJIT)
+    function = Function(name, inputs, [*body, Return(result)])
     return compile_functions([function], doc=f"{name}, of numbers in {common}.", for_loops=True)
