@@ -39,6 +39,7 @@ FLOORS = [
     ["ops/reduction"],
     ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching", "ops/spatial", "ops/special"],
     ["ops/sampling", "ops/signal", "ops/statistics"],
+    ["ops/masked"],
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
@@ -51,7 +52,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "nn", "random", "special", "utils"],
+    ["fft", "func", "linalg", "masked", "nn", "random", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]
@@ -65,6 +66,8 @@ LATE = {
     # The types of the methods that the catalogue binds to the class, which stand in the package's
     # stub: so there is one class of tensors for type checkers, too. Nothing at run time.
     ("graph/tensor", "__init__"),
+    # The type of what records: it is asked about traced arrays, which know it. Nothing at run time.
+    ("graph/recorder", "graph/open_recorder"),
     # The type of a trace that is settled: the bodies of its loops are watched, too.
     ("jit/front/watch", "jit/front/trace_function"),
     # The compiler is an eighth of all there is to import: who compiles nothing does without.
@@ -74,6 +77,7 @@ LATE = {
 TYPES_ONLY = {
     ("graph/tensor", "graph/node"),
     ("graph/tensor", "__init__"),
+    ("graph/recorder", "graph/open_recorder"),
     ("jit/front/watch", "jit/front/trace_function"),
 }
 
