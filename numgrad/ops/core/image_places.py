@@ -42,7 +42,7 @@ def memory_of_images(shape: Sequence[int], dtype: Any, *images: Any) -> Array | 
     return None
 
 
-def as_images_lie(result: Array, *images: Array) -> Array:
+def as_images_lie(result: Array, *images: Any) -> Array:
     """Return a result that lies row by row in the memory that `memory_of_images` gives."""
     memory = memory_of_images(result.shape, result.dtype, *images)
     if memory is None:
