@@ -34,6 +34,7 @@ from typing import Any
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config, types
 
+from numgrad.codegen.compile.translated import read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import advise
 from numgrad.codegen.numba_private import (
@@ -199,7 +200,7 @@ class _Translating(Lower):
     def lower(self) -> None:
         self.emit_environment_object()
         function = self.context.declare_function(self.module, self.fndesc)
-        self.func_ir.translation.write(self.context, function, self.func_ir.typed)
+        write_functions(self.context, function, self.func_ir.typed)
         if not self.flags.no_cpython_wrapper:
             self.genlower = self.call_helper = None
             Lower.create_cpython_wrapper(self, self.flags.release_gil)
@@ -218,13 +219,15 @@ class _LowerTranslated(_LowerKernel):
     lowering_class = _Translating
     use: type[_UseLibrary] = _UseLeanLibrary
 
+    def typed(self, state: Any) -> Any:
+        """Return what the function is translated from."""
+        translation = state.func_id.func.__globals__["translation"]
+        return translation.called_with(state.typingctx, _given(state))
+
     def run_pass(self, state: Any) -> bool:
-        function = state.func_id.func
-        translation = function.__globals__["translation"]
-        given = tuple([types.unliteral(kind) for kind in state.args])
-        typed = translation.called_with(state.typingctx, given)
+        typed = self.typed(state)
         names = state.func_id.arg_names
-        place = SimpleNamespace(filename=function.__code__.co_filename, line=1)
+        place = SimpleNamespace(filename=state.func_id.filename, line=state.func_id.firstlineno)
         place.with_lineno = lambda line: place
         # What is left of Numba's IR of a function: what its lowering looks at.
         state.func_ir = SimpleNamespace(
@@ -233,7 +236,6 @@ class _LowerTranslated(_LowerKernel):
             blocks={0: None},
             generator_info=None,
             loc=place,
-            translation=translation,
             typed=typed,
         )
         state.typemap = {f"arg.{name}": kind for name, kind in zip(names, state.args, strict=True)}
@@ -249,36 +251,41 @@ class _LowerTranslatedThoroughly(_LowerTranslated):
     use = _UseThoroughLibrary
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerRead(_LowerTranslated):
+    """Goes the same way with a Python function that can be read as one of the loop IR."""
+
+    _name = "numgrad_lower_read"
+
+    def typed(self, state: Any) -> Any:
+        """Return the function as it was read; None where Numba has to compile it."""
+        return read_kernel(state.typingctx, state.func_id.func, _given(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerReadAsWritten(_LowerRead):
+    _name = "numgrad_lower_read_as_written"
+    use = _UseAsWrittenLibrary
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerReadThoroughly(_LowerRead):
+    _name = "numgrad_lower_read_thoroughly"
+    use = _UseThoroughLibrary
+
+
+def _given(state: Any) -> tuple[Any, ...]:
+    return tuple([types.unliteral(kind) for kind in state.args])
+
+
 class _Compiler(CompilerBase):
     def __init__(self, *given: Any, **named: Any) -> None:
         load_functions_of_arrays()
         super().__init__(*given, **named)
 
 
-class _LeanCompiler(_Compiler):
-    use: type[_UseLibrary] = _UseLeanLibrary
-    lower: type[FunctionPass] = _LowerKernel
-
-    def define_pipelines(self) -> list[Any]:
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.add_pass_after(self.use, NopythonTypeInference)
-        steps.passes = [
-            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
-        ]
-        steps.finalize()
-        return [steps]
-
-
-class _AsWrittenCompiler(_LeanCompiler):
-    use = _UseAsWrittenLibrary
-
-
-class _ThoroughCompiler(_LeanCompiler):
-    use = _UseThoroughLibrary
-
-
 class _TranslatedCompiler(_Compiler):
-    lower = _LowerTranslated
+    lower: type[_LowerTranslated] = _LowerTranslated
 
     def define_pipelines(self) -> list[Any]:
         steps = PassManager("translated")
@@ -292,9 +299,39 @@ class _ThoroughTranslatedCompiler(_TranslatedCompiler):
     lower = _LowerTranslatedThoroughly
 
 
-class _PartCompiler(_LeanCompiler):
-    use = _UsePartLibrary
-    lower = _LowerPart
+class _LeanCompiler(_TranslatedCompiler):
+    lower: type[_LowerTranslated] = _LowerRead
+
+    def define_pipelines(self) -> list[Any]:
+        """Name the steps for a function that can be read, or Numba's."""
+        lower = self.lower()
+        if lower.typed(self.state) is not None:
+            return super().define_pipelines()
+        return [_steps_of_numba(self.state, lower.use, _LowerKernel)]
+
+
+class _AsWrittenCompiler(_LeanCompiler):
+    lower = _LowerReadAsWritten
+
+
+class _ThoroughCompiler(_LeanCompiler):
+    lower = _LowerReadThoroughly
+
+
+class _PartCompiler(_Compiler):
+    def define_pipelines(self) -> list[Any]:
+        return [_steps_of_numba(self.state, _UsePartLibrary, _LowerPart)]
+
+
+def _steps_of_numba(state: Any, use: type[_UseLibrary], lower: type[FunctionPass]) -> Any:
+    """Return Numba's own steps, of which the last goes another way."""
+    steps = DefaultPassBuilder.define_nopython_pipeline(state)
+    steps.add_pass_after(use, NopythonTypeInference)
+    steps.passes = [
+        (lower if step is NativeLowering else step, says) for step, says in steps.passes
+    ]
+    steps.finalize()
+    return steps
 
 
 #: Numba's compiler, less the optimisation of functions by themselves.

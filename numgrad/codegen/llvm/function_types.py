@@ -122,29 +122,21 @@ class Signatures:
             self._found[key] = found
         return found
 
-    def part(self, called: Any, operands: tuple[Any, ...]) -> Typed | None:
-        """Return a function that is built into kernels, if it can be read.
-
-        Parameters
-        ----------
-        called : object
-            Of what there is, what has a `Part` under the name of `part_of_kernels` is one.
-        operands : tuple of numba.types.Type
-        """
-        found: Part | None = getattr(called, "part_of_kernels", None)
-        if found is None:
-            return None
-        key = found.function, operands
+    def part(
+        self, part: Part, operands: tuple[Any, ...], *, has_sizes: bool = False
+    ) -> Typed | None:
+        """Return a Python function for operands of some types, if it can be read."""
+        key = part.function, operands, has_sizes
         if key not in self._parts:
             self._parts[key] = None  # what calls itself is Numba's
             try:
                 self._parts[key] = Typed(
-                    read_function(found.function),
+                    read_function(part.function),
                     operands,
                     self,
-                    _Scope(found.function),
-                    has_sizes=not found.function.__module__.startswith(WITHOUT_SIZES),
-                    part=found,
+                    _Scope(part.function),
+                    has_sizes=has_sizes or not part.function.__module__.startswith(WITHOUT_SIZES),
+                    part=part,
                 )
             except (Unreadable, errors.NumbaError):
                 return None
@@ -319,7 +311,9 @@ class Typed:
             own = self.module.typed(function.id, kinds)
             if own is not None:
                 return own
-        return self.signatures.part(self._named(function), kinds)
+        # What is built into kernels says so.
+        part: Part | None = getattr(self._named(function), "part_of_kernels", None)
+        return None if part is None else self.signatures.part(part, kinds)
 
     def _named(self, function: Expression) -> Any:
         """Return what a name stands for, or one in a module; None for what is no name."""
