@@ -39,7 +39,7 @@ from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
 from numgrad.ops.indexing.indexing import getitem
 from numgrad.ops.later import LATER, load_package
-from numgrad.ops.mutation.inplace import reshaping_methods
+from numgrad.ops.mutation.inplace import enter_reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
@@ -386,11 +386,10 @@ _KINDS_THERE_ARE_NOT = (
 
 def _bind() -> None:
     """Put every method and operator on `Tensor`."""
+    enter_reshaping_methods()
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
-        setattr(Tensor, name, function)
-    for name, function in reshaping_methods().items():
         setattr(Tensor, name, function)
     _bind_operators()
     own: dict[str, Any] = {

@@ -44,7 +44,7 @@ FLOORS = [
     ["jit/passes"],
     ["jit/lowering", "jit/schedule"],
     ["jit/emit", "jit/rolling"],
-    ["jit/run"],
+    ["jit/backward", "jit/run"],
     ["jit/capture"],
     ["jit/front"],
     ["jit", "batching"],

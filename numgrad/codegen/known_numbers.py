@@ -12,7 +12,7 @@ from typing import Any
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.loop_passes import names_in, rewritten, walk
 from numgrad.codegen.loops import (
-    OPERATORS,
+    SIGNS,
     ZERO,
     Assign,
     Break,
@@ -169,8 +169,10 @@ class _Known:
             case Name(name, ""):
                 return self.numbers.get(name, node)
             case Infix(sign, Number(left), Number(right)) if _are_integers(left, right):
-                is_whole = sign in OPERATORS and sign != "/"
-                return Number(OPERATORS[sign](left, right)) if is_whole else node
+                known = SIGNS.get(sign)
+                if known is None or not known.keeps_integers:
+                    return node
+                return Number(known.operator(left, right))
             case Call(Name("min"), (Number(left), Number(right))) if _are_integers(left, right):
                 return Number(min(left, right))
             case Call(Name(name, module), arguments) if module == _RUNTIME:

@@ -14,15 +14,15 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 __all__ = [
     "NJIT",
     "ONE",
-    "OPERATORS",
     "PREFIXES",
+    "SIGNS",
     "ZERO",
     "Assign",
     "Attribute",
@@ -60,28 +60,46 @@ __all__ = [
     "type_code",
 ]
 
-# What signs between operands and in front of one mean; and those of elements, read and written.
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "[]": operator.getitem,
-    "[]=": operator.setitem,
+
+class Sign(NamedTuple):
+    """What a sign between two operands stands for.
+
+    Attributes
+    ----------
+    operator : callable
+        The operator of Python that it is.
+    binds : int
+        How close it binds; a comparison 2, the closest most.
+    keeps_integers : bool
+        Whether it gives integers, or truth values, of integers.
+    """
+
+    operator: Callable[[Any, Any], Any]
+    binds: int
+    keeps_integers: bool = True
+
+
+#: The signs of `Infix`, but ``and`` and ``or``, which do not always look at both operands.
+SIGNS = {
+    "==": Sign(operator.eq, 2),
+    "!=": Sign(operator.ne, 2),
+    "<": Sign(operator.lt, 2),
+    "<=": Sign(operator.le, 2),
+    ">": Sign(operator.gt, 2),
+    ">=": Sign(operator.ge, 2),
+    "|": Sign(operator.or_, 3),
+    "^": Sign(operator.xor, 4),
+    "&": Sign(operator.and_, 5),
+    "<<": Sign(operator.lshift, 6),
+    ">>": Sign(operator.rshift, 6),
+    "+": Sign(operator.add, 7),
+    "-": Sign(operator.sub, 7),
+    "*": Sign(operator.mul, 8),
+    "/": Sign(operator.truediv, 8, keeps_integers=False),
+    "//": Sign(operator.floordiv, 8),
+    "%": Sign(operator.mod, 8),
 }
+#: What signs in front of an operand mean.
 PREFIXES: dict[str, Callable[..., Any]] = {
     "-": operator.neg,
     "+": operator.pos,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from numgrad.codegen.loops import (
     ONE,
+    SIGNS,
     ZERO,
     Assign,
     Attribute,
@@ -35,9 +36,6 @@ from numgrad.codegen.loops import (
 
 __all__ = ["print_expression", "print_module"]
 
-# How close signs bind, the closest last.
-_LEVELS = [["|"], ["^"], ["&"], [">>"], ["+", "-"], ["*", "/", "//", "%"]]
-_BINDS = {sign: level for level, signs in enumerate(_LEVELS, 3) for sign in signs}
 _CHOICE, _COMPARISON, _PREFIX, _ATOM = 1, 2, 9, 10
 # Modules whose names are written with that of the module in front, and how it is imported.
 _WHOLE = {
@@ -187,7 +185,7 @@ class _Printer:
             case Load(array, index):
                 return f"{self._name(_ELEMENT)}({self._listed((array, index))})", _ATOM
             case Infix(sign, left, right):
-                binds = _BINDS.get(sign, _COMPARISON)
+                binds = SIGNS[sign].binds if sign in SIGNS else _COMPARISON
                 first = self.text(left, binds + (binds == _COMPARISON))
                 return f"{first} {sign} {self.text(right, binds + 1)}", binds
             case Call(function, arguments):

@@ -68,6 +68,10 @@ class ScalarOp:
         Whether results are whole numbers, which it leaves as they are.
     divides : bool
         Whether there are integers for which it has no result.
+    keeps_value : bool
+        Whether the result is the same number in whichever dtype it is computed.
+    gives_operand : bool
+        Whether PyTorch answers for real numbers with the operand itself, or a view of it.
     """
 
     name: str
@@ -88,6 +92,8 @@ class ScalarOp:
     chooses: bool = False
     rounds: bool = False
     divides: bool = False
+    keeps_value: bool = False
+    gives_operand: bool = False
 
     @property
     def is_truth(self) -> bool:
@@ -144,7 +150,7 @@ def _infix() -> Iterator[ScalarOp]:
             mirrored=name if name not in ("sub", "true_divide") else None,
             identity=identity,
         )
-    yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-", np.negative, _NUMBERS)
+    yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-", np.negative, _NUMBERS, keeps_value=True)
     for name, sign, kinds, compare, mirrored, opposite, opposite_kinds in (
         ("eq", "==", _ANY, np.equal, "eq", "ne", _ANY),
         ("ne", "!=", _ANY, np.not_equal, "ne", "eq", _ANY),
@@ -188,7 +194,18 @@ def _light() -> Iterator[ScalarOp]:
         ("minimum", 2, _ORDERED, _minimum),
         ("where", 3, _ANY, lambda condition, a, b: a if condition else b),
     ):
-        yield ScalarOp(name, count, kinds, "same", 1, None, choose, kinds, chooses=True)
+        yield ScalarOp(
+            name,
+            count,
+            kinds,
+            "same",
+            1,
+            None,
+            choose,
+            kinds,
+            chooses=True,
+            keeps_value=name == "where",
+        )
     for name, compute, identity in (
         ("logical_and", np.logical_and, True),
         ("logical_or", np.logical_or, False),
@@ -206,10 +223,24 @@ def _light() -> Iterator[ScalarOp]:
         yield ScalarOp(name, 1, _ORDERED, "same", 1, None, rounded, "f", rounds=True)
     yield ScalarOp("abs", 1, _ANY, "real", 1, None, np.absolute, _REAL, never_negative=True)
     yield ScalarOp("fma", 3, _NUMBERS, "same", 2, ulps=0.5)
-    yield ScalarOp("cast", 1, _ANY, "cast", 0)
-    yield ScalarOp("real", 1, _ANY, "real", 0, None, np.real, _ANY)
-    yield ScalarOp("imag", 1, _ANY, "real", 0, None, np.imag, "c")
-    yield ScalarOp("conj", 1, _ANY, "same", 0, None, np.conj, _ANY)
+    yield ScalarOp("cast", 1, _ANY, "cast", 0, keeps_value=True)
+    for name, result, part, exact_kinds in (
+        ("real", "real", np.real, _ANY),
+        ("imag", "real", np.imag, "c"),
+        ("conj", "same", np.conj, _ANY),
+    ):
+        yield ScalarOp(
+            name,
+            1,
+            _ANY,
+            result,
+            0,
+            None,
+            part,
+            exact_kinds,
+            keeps_value=True,
+            gives_operand=name != "imag",
+        )
     yield ScalarOp("complex_of", 2, "f", "complex", 0, None, complex, "f")
     yield ScalarOp("sqrt", 1, _FLOATING, "same", 4, None, np.sqrt, "f", ulps=0.5)
 

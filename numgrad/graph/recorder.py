@@ -267,15 +267,18 @@ class Traced:
     storage : Storage
     place : numpy.ndarray
         An array over the part of the memory that this is, which nobody reads.
+    seen : tuple or None
+        What the storage held when a recorder last found out what this is of it, and that.
     """
 
-    __slots__ = ("place", "storage")
+    __slots__ = ("place", "seen", "storage")
 
     __array_ufunc__ = None  # NumPy's operators refuse it
 
     def __init__(self, storage: Storage, place: Array) -> None:
         self.storage = storage
         self.place = place
+        self.seen: tuple[Any, Any] | None = None
 
     shape = property(lambda self: self.place.shape)
     dtype = property(lambda self: self.place.dtype)

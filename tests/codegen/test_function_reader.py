@@ -21,6 +21,7 @@ from numgrad.codegen.printer import print_module
 from numgrad.math.arithmetic import sign
 
 LIMIT = 12
+TABLE = np.array([1.0, -2.5, 3.0, 0.125])
 
 
 def steps(n):  # type: ignore[no-untyped-def]
@@ -72,6 +73,13 @@ def backward(n):  # type: ignore[no-untyped-def]
     return total
 
 
+def of_a_table(n):  # type: ignore[no-untyped-def]
+    found = TABLE[-1]
+    for i in range(n % 4):
+        found = found * 2.0 + TABLE[i]
+    return found
+
+
 def passed_on(x):  # type: ignore[no-untyped-def]
     return _twice(x) + _once(x)
 
@@ -96,6 +104,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (lanes, [(x, y) for x in NUMBERS for y in NUMBERS]),
     (rounded, [(x,) for x in NUMBERS]),
     (backward, [(n,) for n in INTEGERS]),
+    (of_a_table, [(n,) for n in INTEGERS]),
     (passed_on, [(n,) for n in INTEGERS]),
     (sign.py_func, [(x,) for x in NUMBERS]),
 ]

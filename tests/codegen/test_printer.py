@@ -16,6 +16,7 @@ from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loop_passes import names_in, rewritten, statement_count
 from numgrad.codegen.loops import (
     ONE,
+    SIGNS,
     ZERO,
     Assign,
     Attribute,
@@ -104,6 +105,23 @@ def value(node: Expression) -> Any:
 @given(EXPRESSIONS)
 def test_python_computes_what_an_expression_says(expression: Expression) -> None:
     assert eval(print_expression(expression), {}, dict(VALUES)) == value(expression)
+
+
+@pytest.mark.parametrize("outer", SIGNS)
+def test_every_sign_binds_as_in_python(outer: str) -> None:
+    a, b, c = 7, 3, 2
+    for inner in SIGNS:
+        if "/" in (inner, outer):  # of whose results there are no shifts
+            continue
+        found = SIGNS[inner].operator
+        for left, right, (x, y) in (
+            (Infix(inner, Number(a), Number(b)), Number(c), (found(a, b), c)),
+            (Number(a), Infix(inner, Number(c), Number(b)), (a, found(c, b))),
+        ):
+            if (outer in ("%", "//") and not y) or (outer in ("<<", ">>") and y < 0):
+                continue
+            printed = print_expression(Infix(outer, left, right))
+            assert eval(printed) == eval(f"x {outer} y", {"x": x, "y": y}), printed
 
 
 @settings(max_examples=examples(100))

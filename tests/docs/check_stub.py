@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+import numgrad
+from tests.docs.stubs import has_ways
+
 __all__ = ["EXPECTED", "unexpected"]
 
 # What is named, what is said of it, and why it is so.
@@ -26,13 +29,8 @@ EXPECTED = [
     ),
     (
         r"numgrad\.graph\.tensor\.Tensor\.\w+",
-        r"stub parameter \"self\" differs from runtime parameter",
+        r"stub parameter \"self\" differs from runtime parameter \"(input|tensor)\"",
         "methods are the functions",
-    ),
-    (
-        r"(numgrad|.*Tensor)\.(max|min|median|nanmedian|size|stride|type|nonzero|where)",
-        r".*",
-        "each way to call them has its own types (`test_each_way_to_call_a_function`)",
     ),
     (
         r".*Tensor\.(__abs__|__neg__)",
@@ -50,16 +48,22 @@ EXPECTED = [
         "they raise, are for names that mypy does not see, or take what `tensor` takes",
     ),
     (
-        r"(numgrad\.\w+_copy|.*Tensor\.(narrow_copy|(as_strided|squeeze|swapaxes|swapdims|t|transpose|unsqueeze)_))",
-        r"(args|arguments|keywords|parameter) ",
-        "copies of views and their in-place forms hand on what they are given",
-    ),
-    (
         r"numgrad\.__all__",
         r"not present in stub",
         "every name of the stub that has no underscore is public",
     ),
 ]
+
+
+def _has_ways(name: str) -> bool:
+    """Whether the stub has a declaration for each signature of a function.
+
+    Stubtest makes one of them all, and `inspect` another, with None for what some of them lack.
+    `test_each_way_to_call_is_a_signature` finds out whether they are the signatures.
+    """
+    owner, _, attribute = name.rpartition(".")
+    function = getattr(numgrad.Tensor if owner.endswith("Tensor") else numgrad, attribute, None)
+    return owner in ("numgrad", "numgrad.graph.tensor.Tensor") and has_ways(function)
 
 
 def unexpected(lines: list[str]) -> list[str]:
@@ -73,7 +77,9 @@ def unexpected(lines: list[str]) -> list[str]:
 
     def is_expected(line: str) -> bool:
         name, _, words = line.partition(" ")
-        return any(re.fullmatch(of, name) and re.search(said, words) for of, said, _ in EXPECTED)
+        return _has_ways(name) or any(
+            re.fullmatch(of, name) and re.search(said, words) for of, said, _ in EXPECTED
+        )
 
     return [line for line in lines if not is_expected(line)]
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import inspect
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numgrad
 from numgrad.graph import tensor
-from numgrad.ops.core.registry import FUNCTIONS, METHODS
+from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.declared import DECLARED
+from numgrad.ops.signatures.kinds import KINDS
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Signature
 from tests.docs import later_names  # loads all families
 
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
@@ -58,6 +62,8 @@ from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle
 from numgrad.jit.front import api as _api
 from numgrad.jit.front import lowered as _lowered
+from numgrad.ops.creation.legacy_types import tensortype as _TensorType
+from numgrad.ops.mutation.storages import _LegacyStorageType as _StorageType
 """
 
 _ALIASES = """
@@ -123,52 +129,62 @@ class _Solved(NamedTuple):
 
 class _Compiled(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
-    def __get__(self, instance: Any, owner: Any = ...) -> Any: ...
-    def lower(self, *args: Any, **kwargs: Any) -> _lowered.Lowered: ...
+    @overload
+    def __get__(self, instance: None, owner: type | None = ...) -> _Compiled[_P, _R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = ...) -> Callable[..., _R]: ...
+    def lower(self, *args: object, **kwargs: object) -> _lowered.Lowered: ...
     def cache_info(self) -> _api.CacheInfo: ...
     def cache_clear(self) -> None: ...
 """
 
-# What returns one thing or another: for each way to call it the parameters and the result.
+# What returns one thing or another, by the values that it is given: for each way to call it the
+# parameters and the result. Where signatures tell, `_ways` does.
+_CAST = "non_blocking: _bool = ..., *, memory_format: _MemoryFormat | None = ..."
 _STATIC = "static_argnums: _int | Sequence[_int] = ..., static_argnames: str | Sequence[str] = ..."
-_EXTREMUM = (
-    ("", "Tensor"),
-    ("dim: _int, keepdim: _bool = ...", "_ValuesIndices"),
-    ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
-    ("other: Tensor", "Tensor"),
-)
-_MEDIAN = (
-    ("", "Tensor"),
-    ("dim: _int, keepdim: _bool = ...", "_ValuesIndices"),
-    ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
-)
 _OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
-    "max": _EXTREMUM,
-    "median": _MEDIAN,
-    "min": _EXTREMUM,
-    "nanmedian": _MEDIAN,
     "nonzero": (
         ("*, as_tuple: Literal[False] = ...", "Tensor"),
         ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]"),
     ),
-    "size": (("", "Size"), ("dim: _int", "_int")),
-    "stride": (("", "tuple[_int, ...]"), ("dim: _int", "_int")),
-    "type": (("", "str"), ("dtype: _DType | str | type, non_blocking: _bool = ...", "Tensor")),
+    "size": (("dim: None = ...", "Size"), ("dim: _int", "_int")),
+    "stride": (("dim: None = ...", "tuple[_int, ...]"), ("dim: _int", "_int")),
+    "type": (
+        (f"dtype: None = ..., {_CAST}", "str"),
+        (f"dtype: _DType | str | type, {_CAST}", "Tensor"),
+    ),
 }
 _JIT = (
     (f"function: Callable[_P, _R], *, {_STATIC}", "_Compiled[_P, _R]"),
     (f"function: None = ..., *, {_STATIC}", "Callable[[Callable[_P, _R]], _Compiled[_P, _R]]"),
 )
-_WHERE = (
-    ("condition: Tensor", "tuple[Tensor, ...]"),
-    ("condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = ...", "Tensor"),
-)
-
+# What some signatures give where the others give one tensor: for the name of a parameter that they
+# have, or that they lack.
+_OF_SIGNATURE = {
+    **dict.fromkeys(("max", "median", "min", "nanmedian"), ("dim", "_ValuesIndices", "Tensor")),
+    "where": ("other", "Tensor", "tuple[Tensor, ...]"),
+}
 _INPUT = "input: Tensor"  # what functions of several ways to be called begin with
 
 # What parameters of these names take where the function itself says nothing.
 _PARAMETERS = {
     "alpha": "_Number",
+    "bc_type": "str | Sequence[str | tuple[_int, _float]]",
+    "buffer": "object",  # PyTorch's word for what has `__buffer__`, which Python 3.12 names
+    "compute_mode": "str | None",
+    "data": "object",
+    "ext_tensor": "object",
+    "iK": "Tensor | None",
+    "memo": "dict[_int, Any]",
+    "options": "object",
+    "ortho_bparams": "dict[str, _bool] | None",
+    "ortho_fparams": "dict[str, _float] | None",
+    "ortho_iparams": "dict[str, _int] | None",
+    "source": "Tensor | UntypedStorage | TypedStorage | None",
+    "stream": "_int | None",
+    "stride": "_int | Sequence[_int] | None",
+    "t": "_DType | str | type",
+    "tracker": "Callable[[object], None] | None",
     "ambiguity_check": "_bool | Sequence[_MemoryFormat]",
     "axis": "_Dim",
     "device": "_Device | str | None",
@@ -194,6 +210,12 @@ _PARAMETERS = {
     **dict.fromkeys(("e", "v"), "Tensor | None"),
 }
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
+# What functions take that are called with any number of arguments.
+_ARGUMENTS = {
+    "einsum": "str | Tensor | Sequence[Tensor] | Sequence[_int | EllipsisType]",
+    "new": "_int | Tensor | _Array | UntypedStorage | Sequence[Any]",
+    "to": "_DType | type | _Device | str | Tensor | _bool",
+}
 # Names that mean something else inside of numgrad, where these are dtypes.
 _TAKEN = {"bool": "_bool", "int": "_int", "float": "_float"}
 _TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex", "Number": "_Number"}
@@ -221,6 +243,8 @@ _SETTABLE = {
     "requires_grad": "_bool",
 }
 _RETURNS = {
+    "lobpcg": "tuple[Tensor, Tensor]",
+    "to_dlpack": "object",
     "item": "Any",
     "numpy": "_Array",
     "tolist": "Any",
@@ -259,7 +283,8 @@ _RETURNS = {
     "__repr__": "str",
     "__setitem__": "None",
     **dict.fromkeys(("__copy__", "__deepcopy__", "__idiv__", "__rdiv__", "__reversed__"), "Tensor"),
-    **dict.fromkeys(("__array_function__", "__array_ufunc__", "__dlpack__"), "Any"),
+    **dict.fromkeys(("__array_function__", "__array_ufunc__"), "Any"),
+    "__dlpack__": "object",
     "__dlpack_device__": "tuple[_int, _int]",
     "__long__": "_int",
 }
@@ -273,10 +298,12 @@ _OPERATORS = re.compile(
 )
 
 
-def _annotation(annotation: Any, name: str) -> str:
+def _annotation(annotation: Any, name: str, function: str) -> str:
     """Return a parameter's type, in the words of the stub."""
     text = "Any" if annotation is inspect.Parameter.empty else str(annotation)
-    if text == "Any":
+    if name in ("arguments", "keywords") and function in _ARGUMENTS:
+        return _ARGUMENTS[function] if name == "arguments" else "Sequence[_int]"
+    if text in ("Any", "Any | None", "dict[Any, Any]"):
         return _PARAMETERS.get(name, "Any")
     text = text.replace("dtypes.", "")
     return re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), text)
@@ -293,28 +320,12 @@ def _returned(function: Callable[..., Any], name: str, elementwise: bool) -> str
     return re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), text)
 
 
-def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a function; where it hands them all on, those of what it calls.
-
-    Copies of views and their in-place forms do, whose names say which view it is.
-    """
-    given = list(inspect.signature(function).parameters.values())
-    spread = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    plain = function.__name__.removesuffix("_copy").removesuffix("_")
-    found = METHODS.get(plain) or FUNCTIONS.get(plain)
-    if not spread <= {each.kind for each in given} or found is None or plain == function.__name__:
-        return given
-    handed_on = list(inspect.signature(found).parameters.values())[1:]
-    own = [each for each in given[1:] if each.kind is each.KEYWORD_ONLY]
-    return [given[0], *handed_on, *own]
-
-
 def _parameters(function: Callable[..., Any], *, bound: bool) -> str:
     """Return a signature's parameters; of a method with ``self`` for the first."""
     parts: list[str] = []
     named: list[str] = []
     slash = star = False
-    given = _signature(function)
+    given = list(inspect.signature(function).parameters.values())
     if bound:
         given, parts = given[1:], ["self"]
     for parameter in given:
@@ -331,7 +342,7 @@ def _parameters(function: Callable[..., Any], *, bound: bool) -> str:
             parameter.kind, ""
         )
         default = "" if parameter.default is parameter.empty else " = ..."
-        kind = _annotation(parameter.annotation, parameter.name)
+        kind = _annotation(parameter.annotation, parameter.name, function.__name__)
         text = f"{prefix}{parameter.name}: {kind}{default}"
         if parameter.kind is parameter.VAR_KEYWORD:
             named.append(text)
@@ -356,31 +367,77 @@ def _is_elementwise(function: Callable[..., Any]) -> bool:
 def _overloads(name: str, ways: Iterable[tuple[str, str]], first: str = "") -> Iterator[str]:
     """Yield a declaration for each way to call a function; `first` is what each begins with."""
     for parameters, returned in ways:
-        out = _out(name, returned) if first == _INPUT and parameters else ""
-        star = "*" if out and "*" not in parameters else ""
-        given = ", ".join(filter(None, (first, parameters, star, out)))
+        given = ", ".join(filter(None, (first, parameters)))
         yield "@overload"
         yield f"def {name}({given}) -> {returned}: ..."
 
 
-def _out(name: str, returned: str) -> str:
-    """Return the parameter ``out`` of a function that has it where it gives tensors."""
-    if "out" not in inspect.signature(FUNCTIONS[name]).parameters or returned.startswith("tuple"):
-        return ""
-    return f"out: {'Tensor' if returned == 'Tensor' else 'Sequence[Tensor]'} | None = ..."
+def has_ways(function: Any) -> bool:
+    """Whether the signatures of a function differ by what one Python signature can't tell."""
+    declaration = DECLARED.get(function) if callable(function) else None
+    if declaration is None or len(declaration.signatures) == 1:
+        return False
+    missing = any(each.default is ABSENT for each in declaration.signature.parameters)
+    return missing or bool(declaration.alternatives) or declaration.signature.name == "where"
+
+
+def _ways(function: Callable[..., Any], returned: str) -> Iterator[tuple[str, str]]:
+    """Yield what each signature of a function takes, and gives."""
+    declaration = DECLARED[function]
+    for signature in dict.fromkeys(declaration.signatures):
+        names = {each.name for each in signature.parameters}
+        result = returned
+        if declaration.name in _OF_SIGNATURE:
+            name, with_it, without = _OF_SIGNATURE[declaration.name]
+            result = with_it if name in names else without
+        yield _way(declaration, signature), result
+        if "dim" in names:
+            yield _way(declaration, signature, {"dim": "axis", "keepdim": "keepdims"}), result
+        if declaration.bound and declaration.spread and signature.variadic:
+            yield f"self, *{signature.positional[0].name}: _int", result
+
+
+def _way(
+    declaration: Declaration,
+    signature: Signature,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return what one signature takes, with NumPy's names for some of it."""
+    parts = ["self"] if declaration.bound else []
+    star = False
+    for each in signature.parameters:
+        kind = KINDS[each.kind].annotation
+        kind = f"int | {kind}" if each.alone and each.kind != "int" else kind
+        kind = re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), kind)
+        if each.name == "out" and each.kind == "Tensor[]":
+            kind = "Sequence[Tensor]"
+        kind += " | None" if each.optional or each.default is None else ""
+        default = "" if each.default is REQUIRED else " = ..."
+        by_name = each.keyword_only or each.name in aliases
+        if by_name and not star:
+            parts.append("*")
+            star = True
+        if star and not by_name:  # after an alias that is a keyword only
+            by_name = True
+        parts.append(f"{aliases.get(each.name, each.name)}: {kind}{default}")
+    return ", ".join(parts)
 
 
 def _functions() -> Iterator[str]:
     for name in ("compile", "jit"):
         yield from _overloads(name, _JIT)
-    yield from _overloads("where", _WHERE)
     for name, function in sorted(FUNCTIONS.items()):
-        if inspect.isclass(function) or name == "where":
+        if inspect.isclass(function):
             continue
         if name in _OVERLOADS:
-            yield from _overloads(name, _OVERLOADS[name], _INPUT)
+            (usual, returned), *ways = _OVERLOADS[name]
+            ways = [(f"{usual}, out: Tensor | None = ...", returned), *ways]
+            yield from _overloads(name, ways, _INPUT)
             continue
         returned = _returned(function, name, _is_elementwise(function))
+        if has_ways(function):
+            yield from _overloads(name, _ways(function, returned))
+            continue
         yield f"def {name}({_parameters(function, bound=False)}) -> {returned}: ..."
 
 
@@ -401,6 +458,10 @@ def _methods() -> Iterator[str]:
                 yield f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ..."
         elif name in _OVERLOADS:
             for line in _overloads(name, _OVERLOADS[name], "self"):
+                yield f"    {line}"
+        elif has_ways(attribute):
+            returned = _returned(attribute, name, name.endswith("_"))
+            for line in _overloads(name, _ways(attribute, returned)):
                 yield f"    {line}"
         elif callable(attribute):
             yield f"    {_method(name, attribute)}"
@@ -446,7 +507,8 @@ def _values() -> Iterator[str]:
         elif inspect.isclass(value) and value.__module__ == "numgrad":
             is_error = issubclass(value, BaseException)
             base = value.__bases__[0].__name__
-            yield f"class {name}({base}): ..." if is_error else f"{name}: type[Any]"
+            kind = "_StorageType" if name.endswith("Storage") else "_TensorType"
+            yield f"class {name}({base}): ..." if is_error else f"{name}: {kind}"
 
 
 def _imports() -> Iterator[str]:

@@ -170,3 +170,22 @@ def test_gradients_do_not_share_memory_with_arguments() -> None:
     (result,) = func.vjp(lambda x: x.clone(), x)[1](cotangent)
     result.add_(1)
     assert cotangent.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+@pytest.mark.parametrize("requires", [False, True])
+def test_arguments_are_leaves_where_nothing_is_recorded_outside(
+    lib: Any, mode: str, requires: bool
+) -> None:
+    seen: list[Any] = []
+
+    def function(x: Any) -> Any:
+        seen.append((x.is_leaf, x.requires_grad, x.grad_fn))
+        return (x * x).sum()
+
+    given = lib.tensor([1.0, 2.0], requires_grad=requires)
+    for x in (given, given * 1):
+        with getattr(lib, mode)():
+            found = lib.func.grad(function)(x)
+        assert not found.requires_grad and found.grad_fn is None and found.tolist() == [2.0, 4.0]
+    assert seen == [(True, True, None)] * 2

@@ -277,3 +277,16 @@ def test_graph_is_freed_after_the_last_entry() -> None:
     ng.autograd.grad(y, x, ng.eye(2), is_grads_batched=True)
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         ng.autograd.grad(y, x, ng.eye(2), is_grads_batched=True)
+
+
+def test_batches_of_cotangents_are_cast_to_the_dtype_of_the_output(lib: Any) -> None:
+    names = ("float16", "float32", "float64")
+    for name in names:
+        x = lib.ones(3, requires_grad=True, dtype=getattr(lib, name))
+        kinds = []
+        x.register_hook(lambda gradient, kinds=kinds: kinds.append(gradient.dtype))
+        for given in names:
+            batch = lib.eye(3, dtype=getattr(lib, given))
+            (found,) = lib.autograd.grad(x * 2, x, batch, is_grads_batched=True)
+            assert found.dtype == x.dtype and found.tolist() == (lib.eye(3) * 2).tolist()
+        assert kinds == [x.dtype] * 3

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.inplace import write_elements
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_OF_LEAF = (
@@ -598,3 +602,41 @@ def test_nothing_overlaps_where_there_are_no_elements(lib: Any) -> None:
     empty.add_(1)
     empty[1] = lib.ones(0)
     assert empty._version == 2
+
+
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
+
+
+def test_values_of_any_dtype_are_written_into_any_other_without_a_word() -> None:
+    kinds = [np.dtype(name) for name in DTYPES.split()]
+    for source, target in itertools.product(kinds, kinds):
+        if source.kind == "c" != target.kind:
+            continue
+        values = [np.nan, np.inf, 1e300, 1e30, -7e4] if source.kind in "fc" else [0, 1, 1, 1, 1]
+        with warnings.catch_warnings(action="ignore"):
+            given = np.array(values).astype(source) + (1j if source.kind == "c" else 0)
+            given = given.astype(source)
+            expected = np.empty(5, target)
+            expected[...] = given
+        tensor = ng.from_numpy(np.zeros((2, 5), target))
+        write_elements(tensor, 1, given)
+        assert tensor._counter[0] == 1, (source, target)
+        np.testing.assert_array_equal(tensor.numpy()[1], expected)
+        assert not tensor.numpy()[0].any()
+
+
+def test_views_of_inference_tensors_may_leave_the_function_that_is_differentiated() -> None:
+    with ng.inference_mode():
+        outside = ng.ones(3)
+    left: list[Any] = []
+
+    def function(x: Any) -> Any:
+        left.append(x[:2])
+        left.append((left[0] * 1)[:1])
+        return (left[0] * left[0]).sum()
+
+    assert ng.func.grad(function)(outside).tolist() == [2.0, 2.0, 0.0]
+    for view in left:  # whose versions nobody knows any more
+        assert view._base is not None
+        assert view.grad_fn is not None and view.requires_grad and not view.is_leaf
+        assert view.detach().tolist() == [1.0] * len(view)

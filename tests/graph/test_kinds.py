@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import pickle
+from typing import Any
 
 import numpy as np
 
 import numgrad as ng
 from numgrad.graph.kinds import _KINDS, kind_for
 from numgrad.graph.tensor import kind_of
+
+MEMORY = b" " * 600
 
 # What gives a tensor of 2 x 3, or one that was made of it, another array.
 CHANGES = """
@@ -70,3 +74,21 @@ def test_an_array_of_the_users_can_take_another_shape() -> None:
     shown.resize(2, 2, refcheck=False)
     assert x.shape == y.shape == (4,)
     assert (x + y).tolist() == [0.0, 3.0, 6.0, 9.0]
+
+
+def test_a_kind_lies_in_rows_where_numpy_says_so() -> None:
+    lengths, steps = (0, 1, 2, 3), (0, 4, 8, 12, 24, -8)
+    met = set()
+    for rank in (0, 1, 2):
+        for shape in itertools.product(lengths, repeat=rank):
+            for strides in itertools.product(steps, repeat=rank):
+                array: np.ndarray[Any, Any] = np.ndarray(shape, np.float64, MEMORY, 64, strides)
+                kind = kind_for(array)
+                assert (kind.shape, kind.strides, kind.dtype) == (shape, strides, np.float64)
+                assert kind.lies_in_rows == array.flags.c_contiguous, (shape, strides)
+                met.add((kind.lies_in_rows, 1 in shape, 0 in shape))
+    assert len(met) == 6
+    for shape in ((2, 1, 3), (1, 2, 3), (2, 3, 1)):
+        for strides in itertools.product((8, 16, 24, 48), repeat=3):
+            array = np.ndarray(shape, np.float64, MEMORY, 64, strides)
+            assert kind_for(array).lies_in_rows == array.flags.c_contiguous, (shape, strides)

@@ -85,3 +85,32 @@ def test_hooks_see_the_modes_that_they_see_in_pytorch(torch: Any, how: str, whic
     for place, mode in product(HOOKED[which], MODES):
         found = [seen(m, place, mode, how, HOOKED[which]) for m in (ng, torch)]
         assert found[0] == found[1], (place, mode)
+
+
+@pytest.mark.parametrize("way", ["hook", "post", "node before", "node after"])
+@pytest.mark.parametrize("behind", ["nothing", "a product"])
+def test_hooks_of_leaves_that_are_fed_at_once_see_no_mode_of_each_other(
+    lib: Any, way: str, behind: str
+) -> None:
+    found: list[bool] = []
+    nodes: list[Any] = []
+
+    def note(*_: Any) -> None:
+        found.append(lib.is_grad_enabled())
+        lib.set_grad_enabled(True)
+
+    leaves = [lib.ones(2, requires_grad=True) for _ in range(3)]
+    for leaf in leaves:
+        nodes.append(lib.autograd.graph.get_gradient_edge(leaf).node)
+        register = {
+            "hook": leaf.register_hook,
+            "post": leaf.register_post_accumulate_grad_hook,
+            "node before": nodes[-1].register_prehook,
+            "node after": nodes[-1].register_hook,
+        }[way]
+        register(note)
+    roots = leaves if behind == "nothing" else [leaf * 2 for leaf in leaves]
+    with lib.no_grad():
+        lib.autograd.backward(roots, [lib.ones(2)] * 3)
+        assert not lib.is_grad_enabled()
+    assert found == [False] * 3

@@ -106,3 +106,19 @@ def test_the_hint_tells_the_write_that_came_next(saved_at: int, watched: str, wr
     place = f'{step} "<string>", line {saved_at + 3}, in <module>'
     assert (place in said) == (watched in ("all", "writes")), said
     assert watched in ("all", "writes") or "changed from version" not in said
+
+
+def test_a_saved_output_that_is_asked_for_is_one_of_its_own_node(lib: Any) -> None:
+    x = lib.ones(3, requires_grad=True)
+    for call, name in ((lambda y: y.exp(), "Exp"), (lambda y: y.tanh(), "Tanh")):
+        result = call(x)
+        node = result.grad_fn
+        assert node._saved_result.grad_fn is node and not node._saved_result.is_leaf
+        result.add_(1)
+        with pytest.raises(RuntimeError, match=f"which is output 0 of {name}, is at version 1"):
+            _ = node._saved_result
+    y = lib.ones(3, requires_grad=True) * 1
+    node = (y * y).grad_fn
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="which is output 0 of Add, is at version 1"):
+        _ = node._saved_self

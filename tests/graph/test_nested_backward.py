@@ -261,3 +261,49 @@ def test_an_interruption_goes_to_the_innermost_thread_that_works(monkeypatch: An
 
     with pytest.raises(KeyError, match="inside"):
         elsewhere(fail)
+
+
+class Closed:
+    """A lock that an interruption comes to the first time it is taken."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def __enter__(self) -> None:
+        self.taken += 1
+        if self.taken == 1:
+            raise KeyboardInterrupt("late")
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+def test_an_interruption_that_comes_when_all_is_done_is_raised_all_the_same() -> None:
+    done: list[int] = []
+    worker: Any = nested._Worker(done.append, (1,))
+    worker.lock = Closed()
+    grad = modes.grad
+    with pytest.raises(KeyboardInterrupt, match="late"):
+        worker.result()
+    assert done == [1] and worker.lock.taken == 1
+    assert worker.done and not worker.active and worker.error is None and worker.function is None
+    worker._interrupt(KeyboardInterrupt)  # which would be raised in another thread
+    assert worker.lock.taken == 2 and not worker.thread.is_alive()
+    assert modes.worker is None and modes.grad is grad
+
+
+def test_a_thread_of_its_own_has_the_modes_and_the_context_of_the_caller() -> None:
+    variable = contextvars.ContextVar("variable", default=0)
+    token = variable.set(3)
+
+    def inside(*given: int) -> Any:
+        assert threading.current_thread().name == "numgrad backward"
+        return given, modes.grad, modes.depth, variable.get(), modes.worker.inner
+
+    try:
+        for grad in (False, True):
+            with ng.set_grad_enabled(grad):
+                assert elsewhere(inside, 1, 2) == ((1, 2), grad, 0, 3, None)
+        assert elsewhere(elsewhere, elsewhere, inside) == ((), True, 0, 3, None)
+    finally:
+        variable.reset(token)

@@ -6,12 +6,15 @@ can be. Facts that PyTorch keeps as they were given, as negative dims, are left 
 
 from __future__ import annotations
 
+import itertools
 from itertools import permutations
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import numgrad as ng
+from numgrad.graph.saved_tensors import PackedValues, _order, _with_values
 from tests.graph.test_node_names import NOT_KEPT, OTHER_VALUES
 
 # Calls of a tensor `x` of shape (2, 3, 4), by a dim, by two, and by a shape that expands to that.
@@ -98,3 +101,47 @@ def test_nodes_say_of_their_calls_what_pytorchs_say(torch: Any, by: str) -> None
                 if word in NOT_KEPT.get(name, "").split() or (name, word) in OTHER_VALUES:
                     continue
                 assert ours[name][fact] == value, (call, name, fact)
+
+
+class Unpacking(PackedValues):
+    """Values that lie as those that were packed, or otherwise."""
+
+    def __init__(self, alike: bool) -> None:
+        super().__init__([], ())
+        self.alike = alike
+
+    def unpacked(self) -> tuple[tuple[Any, ...], bool]:
+        return ("values",), self.alike
+
+
+def test_values_that_lie_otherwise_than_those_packed_go_the_other_way() -> None:
+    node: Any = SimpleNamespace()
+
+    def way(name: str) -> Any:
+        return lambda node, *arguments: (name, node.saved, *arguments)
+
+    for alike, both in itertools.product((True, False), repeat=2):
+        run = _with_values(way("first"), way("second") if both else None)
+        node.saved = packed = Unpacking(alike)
+        assert run(node, 1) == ("second" if both and not alike else "first", ("values",), 1)
+        assert node.saved is packed
+        node.saved = ("its own",)
+        assert run(node, 2) == ("first", ("its own",), 2)
+        node.saved = None
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            run(node)
+    node.saved = packed
+    with pytest.raises(ZeroDivisionError):
+        _with_values(lambda node: 1 // 0)(node)
+    assert node.saved is packed
+
+
+def test_hooks_get_operands_by_their_names_and_results_behind() -> None:
+    def order(*names: str, count: int | None = None) -> list[int]:
+        node: Any = SimpleNamespace(saved_names=lambda: names)
+        return list(_order(node, len(names) if count is None else count))
+
+    assert order("self", "other") == [1, 0] and order("other", "self") == [0, 1]
+    assert order("result", "self", "mat2") == [2, 1, 0] and order("z", "result", "a") == [2, 0, 1]
+    assert order("b", "a", count=3) == [0, 1, 2] and order("result") == [0]
+    assert order(count=2) == [0, 1] and order() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 import numgrad as ng
 from numgrad.graph import frames
+from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes.state import modes
+from numgrad.graph.node import Node, node_type
 from numgrad.graph.warned import warn
 from numgrad.ops.calls.steps import Steps
 
@@ -120,3 +123,33 @@ def test_whose_a_file_is() -> None:
     for name, wanted in (("__init__", True), ("__eq__", True), ("__x", False), ("x__", False)):
         assert frames._is_foreign("<string>", name) == wanted  # methods of a dataclass
     assert frames.where_user_is().startswith(f"{__file__}:")
+
+
+def test_without_a_user_it_is_told_which_file_of_ours_warns_of_a_cycle() -> None:
+    """Of our own lines the one that called the function that warns, as far as there is one."""
+    x = ng.tensor(2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="reference cycle") as caught:
+        _in_a_thread((x * x).backward, create_graph=True)
+    (warned,) = caught
+    assert Path(warned.filename).name == "tensor.py"
+
+
+def test_in_anomaly_mode_it_is_noted_where_each_node_and_each_write_was_made() -> None:
+    x = ng.ones(2)
+    with ng.autograd.set_detect_anomaly(True, check_nan=False):
+        bump_version(x)
+        line = sys._getframe().f_lineno - 1
+        x.add_(1)
+        nodes = [node_type("Made", Node)([]), (ng.ones(2, requires_grad=True) * 2).grad_fn]
+    assert {version: at for version, (_, at) in x._counter[2].items()} == {1: line, 2: line + 2}
+    assert {code for code, _ in x._counter[2].values()} == {sys._getframe().f_code}
+    for node in nodes:
+        told = "".join(node.metadata["traceback_"])
+        assert f'"{__file__}", line {line + 3}' in told
+    assert node_type("Made", Node)([]).attached is None
+    with ng.inference_mode():
+        y = ng.ones(2)
+        with ng.autograd.set_detect_anomaly(True, check_nan=False):
+            bump_version(y)  # which has none
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+        bump_version(y)

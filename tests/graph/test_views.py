@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 import numgrad as ng
+from numgrad.graph.tensor import has_lost_history
 from tests.graph.programs import PROGRAMS, assert_same, run_program
 
 MULTIPLE = (
@@ -398,3 +399,33 @@ def test_views_that_were_made_without_grad_mode_are_pytorchs(torch: Any, made: s
             except RuntimeError as error:
                 found.append(str(error)[:60])
         assert found[0] == found[1], line
+
+
+@pytest.mark.parametrize("requires", [False, True])
+@pytest.mark.parametrize("made", ["no_grad", "one of several", "plain"])
+def test_views_whose_base_was_written_to_require_grad_as_it_does(
+    lib: Any, made: str, requires: bool
+) -> None:
+    base = lib.ones(4, requires_grad=requires) * 1
+    with lib.set_grad_enabled(made != "no_grad"):
+        view = base.split(2)[0] if made == "one of several" else base[:2]
+    hides = made != "plain"
+    leaf = not requires or made == "no_grad"
+    assert (view.requires_grad, view.is_leaf) == (requires, leaf)
+    if lib is ng:
+        assert not has_lost_history(view) and not has_lost_history(base)
+    with lib.no_grad():
+        base.add_(1)
+    if lib is ng:
+        assert has_lost_history(view) == (requires and made == "no_grad")
+    base.mul_(lib.ones(4, requires_grad=True))
+    assert view.requires_grad
+    if hides:
+        for ask in (lambda: view.grad_fn, lambda: view.is_leaf):
+            with pytest.raises(RuntimeError, match="has been modified inplace"):
+                ask()
+    else:
+        assert not view.is_leaf and view.grad_fn is not None
+    if lib is ng:
+        lost = hides and (made == "no_grad" or not requires)
+        assert has_lost_history(view) == lost and not has_lost_history(base)

@@ -11,7 +11,7 @@ from numba import types
 
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["ADD", "COMBINES", "GREATEST", "Combine", "is_float"]
+__all__ = ["ADD", "COMBINES", "GREATEST", "REDUCTIONS", "Combine", "is_float"]
 
 
 class Combine(NamedTuple):
@@ -25,6 +25,8 @@ class Combine(NamedTuple):
         The scalar operation that it is (`numgrad.codegen.scalar_ops`).
     of_bools : str
         The kind that it is of truth values.
+    name : str
+        What the reduction is called in public.
     extreme : callable, optional
         ``extreme(dtype)`` is the number that it leaves alone, where that depends on the dtype.
     idempotent : bool
@@ -34,6 +36,7 @@ class Combine(NamedTuple):
     emit: Callable[[Any, Any, Any, Any], Any]
     operation: str
     of_bools: str
+    name: str
     extreme: Callable[[np.dtype[Any]], float] | None = None
     idempotent: bool = False
 
@@ -103,14 +106,16 @@ def highest(dtype: np.dtype[Any]) -> float:
     return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
-ADD = Combine(emit_sum, "add", "any")
-GREATEST = Combine(emit_greatest, "maximum", "any", lowest, idempotent=True)
+ADD = Combine(emit_sum, "add", "any", "sum")
+GREATEST = Combine(emit_greatest, "maximum", "any", "amax", lowest, idempotent=True)
 #: The kinds of reductions.
 COMBINES = {
     "sum": ADD,
-    "prod": Combine(emit_product, "mul", "all"),
+    "prod": Combine(emit_product, "mul", "all", "prod"),
     "max": GREATEST,
-    "min": Combine(emit_least, "minimum", "all", highest, idempotent=True),
-    "all": Combine(emit_both, "logical_and", "all", idempotent=True),
-    "any": Combine(emit_either, "logical_or", "any", idempotent=True),
+    "min": Combine(emit_least, "minimum", "all", "amin", highest, idempotent=True),
+    "all": Combine(emit_both, "logical_and", "all", "all", idempotent=True),
+    "any": Combine(emit_either, "logical_or", "any", "any", idempotent=True),
 }
+#: The same by their public names.
+REDUCTIONS = {combine.name: combine for combine in COMBINES.values()}

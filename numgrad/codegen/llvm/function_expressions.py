@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from numba import types
 from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import DATA, Variables
 from numgrad.codegen.loops import (
-    OPERATORS,
     PREFIXES,
+    SIGNS,
     Attribute,
     Call,
     Choice,
@@ -76,7 +77,7 @@ class ExpressionWriter:
                 choices = [left, right] if sign == "or" else [right, left]
                 return self._chosen(left, choices, self.truth)
             case Infix(sign, left, right):
-                return self._operation(OPERATORS[sign], left, right)
+                return self._operation(SIGNS[sign].operator, left, right)
             case Prefix(sign, operand):
                 return self._operation(PREFIXES[sign], operand)
             case Choice(condition, yes, no):
@@ -99,7 +100,7 @@ class ExpressionWriter:
             ):
                 return self.builder.extract_value(self.value(array), position)
             case Load(array, index):
-                return self._operation(OPERATORS["[]"], array, index)
+                return self._operation(operator.getitem, array, index)
             case Call():
                 return self._call(node)
         raise TypeError(f"no expression: {node!r}")
@@ -113,7 +114,7 @@ class ExpressionWriter:
         return self._constant_of(self.typed.of(number), number.value)
 
     def _constant_of(self, kind: Any, value: Any) -> Any:
-        if isinstance(value, int | float | complex | str | tuple | np.generic):
+        if isinstance(value, int | float | complex | str | tuple | np.generic | np.ndarray):
             return self.context.get_constant_generic(self.builder, types.unliteral(kind), value)
         return self.context.get_dummy_value()  # functions, types and modules have no value
 

@@ -12,6 +12,7 @@ own until it returns.
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,6 @@ from numgrad.codegen.llvm.function_expressions import ExpressionWriter, passed
 from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import Variables, is_counted
 from numgrad.codegen.loops import (
-    OPERATORS,
     Assign,
     Blank,
     Break,
@@ -179,12 +179,11 @@ class FunctionWriter:
         self, array: Expression, index: Expression, value: Expression, is_item: bool
     ) -> None:
         if is_item and not self.expressions.is_plain(array, index):
-            setitem = OPERATORS["[]="]
             operands = [
                 (self.expressions.value(each), self.typed.plain(each))
                 for each in (array, index, value)
             ]
-            self.expressions.applied(setitem, operands)
+            self.expressions.applied(operator.setitem, operands)
             return
         kind = self.typed.plain(array)
         number = self.expressions.cast(value, kind.dtype)

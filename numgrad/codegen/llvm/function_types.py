@@ -7,6 +7,7 @@ knows them. What operations and functions give for which types, Numba is asked: 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
@@ -17,8 +18,8 @@ from numgrad.codegen.function_reader import Unreadable, read_function, scope_of
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
 from numgrad.codegen.loop_passes import walk
 from numgrad.codegen.loops import (
-    OPERATORS,
     PREFIXES,
+    SIGNS,
     Assign,
     Attribute,
     Call,
@@ -263,7 +264,7 @@ class Typed:
             case Infix("and" | "or"):
                 return types.boolean
             case Infix(sign, left, right):
-                return self.signature(OPERATORS[sign], left, right)[1].return_type
+                return self.signature(SIGNS[sign].operator, left, right)[1].return_type
             case Prefix(sign, operand):
                 return self.signature(PREFIXES[sign], operand)[1].return_type
             case Choice(_, yes, no):
@@ -283,7 +284,7 @@ class Typed:
             case Load(array, Number(position)) if isinstance(self.plain(array), types.BaseTuple):
                 return self.plain(array)[position]
             case Load(array, index):
-                return self.signature(OPERATORS["[]"], array, index)[1].return_type
+                return self.signature(operator.getitem, array, index)[1].return_type
             case Call():
                 return self._of_call(node)
         raise TypeError(f"no expression: {node!r}")

@@ -32,6 +32,7 @@ from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.lowering.storage import root_of
 from numgrad.ops.creation.from_data import from_numpy
+from numgrad.runtime.garbage import without_collections
 
 __all__ = ["CacheInfo", "Jitted", "Lowered"]
 
@@ -153,7 +154,8 @@ class Jitted:
         f32[3]
         """
         leaves, spec = flatten(self._marked(args, kwargs))
-        return Lowered(trace_function(self.function, spec, leaves), leaves)
+        with without_collections():
+            return Lowered(trace_function(self.function, spec, leaves), leaves)
 
     def cache_info(self) -> CacheInfo:
         """Return how many calls found a trace, and how many traces there are.
@@ -217,11 +219,14 @@ class Jitted:
         static = [leaf for leaf in static if not is_traced(leaf)]
         # It sees what the trace is going to see: what that changes itself is a change, too.
         watch = self._frozen or Watch(self.function, static)
-        trace = trace_function(self.function, spec, leaves)
-        compiled = Compiled(trace, watch, spec, leaves, described)
-        _keep(self._compiled, key, compiled, found)
+        with without_collections():  # of what was recorded nothing is left behind
+            trace = trace_function(self.function, spec, leaves)
+            compiled = Compiled(trace, watch, spec, leaves, described)
+            _keep(self._compiled, key, compiled, found)
+            if self._frozen is None:
+                watch.settle(trace, [each.watch for each in self._compiled.values()])
+            del trace
         if self._frozen is None:
-            watch.settle(trace, [each.watch for each in self._compiled.values()])
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
                 compiled.left = Watch(self.function, static)
             else:

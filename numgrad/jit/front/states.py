@@ -8,9 +8,10 @@ began.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
+from weakref import proxy
 
 import numpy as np
 
@@ -35,13 +36,14 @@ class States:
 
     Parameters
     ----------
-    first, of_body : callable
-        Return the array of a state that is not known yet: at the beginning of the function, and of
-        a body of a loop.
+    tracer : Tracer
+        Its ``first_state()`` and ``state_of_body()`` return the array of a state that is not known
+        yet: at the beginning of the function, and of a body of a loop. It has these states itself,
+        so it is not kept by them: a cycle would keep the trace until Python looks for one.
     """
 
-    def __init__(self, first: Callable[[], Any], of_body: Callable[[], Any]) -> None:
-        self._first, self._of_body = first, of_body
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = proxy(tracer)
         self._frames = [_Frame({}, True)]
 
     @property
@@ -68,7 +70,8 @@ class States:
         known = self._frame_of(generator).known
         if generator not in known:
             is_first = known is self._frames[0].known
-            known[generator] = self._first() if is_first else self._of_body()
+            state = self._tracer.first_state if is_first else self._tracer.state_of_body
+            known[generator] = state()
         return known[generator]
 
     def set(self, generator: Generator, state: Any) -> None:

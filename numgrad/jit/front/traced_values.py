@@ -56,6 +56,11 @@ class TracedValues:
         self._arguments.append(array.storage)
         return array
 
+    def forget(self) -> None:
+        """Let go of arrays, which know who recorded them, and of their views: the trace is over."""
+        self._arguments.clear()
+        self._views.clear()
+
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
@@ -71,11 +76,16 @@ class TracedValues:
         value: Value = storage.value
         if place is whole:
             return value
+        seen = array.seen
+        if seen is not None and seen[0] is value:
+            of_it: Value = seen[1]
+            return of_it
         offset = address_of(place) - address_of(whole)
         key = (value, place.shape, place.strides, offset, place.dtype)
         found = self._views.get(key)
         if found is None:
             found = self._views[key] = read_place(value, whole, place)
+        array.seen = value, found
         return found
 
     def constant(self, array: Any) -> Any:

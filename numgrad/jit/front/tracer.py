@@ -21,11 +21,11 @@ from numgrad.graph.recorder import (
     place_of,
 )
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.jit.front.backward_loops import BackwardLoops
+from numgrad.jit.backward.loops import BackwardLoops
+from numgrad.jit.backward.turns import reached
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
 from numgrad.jit.front.loops import LoopCall, cut_loop
-from numgrad.jit.front.node_turns import reached
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues
@@ -78,7 +78,7 @@ class Tracer(TracedValues):
         self._stacks = GrownStacks()
         self.unread: set[Value] = set()  # see `Graph`
         # Where generators of random numbers are by now.
-        self.states = States(self._first_state, self._state_of_body)
+        self.states = States(self)
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -92,6 +92,7 @@ class Tracer(TracedValues):
                 yield
         finally:
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
+            self.forget()
 
     # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
 
@@ -278,13 +279,14 @@ class Tracer(TracedValues):
             self._own[-1].discard(array.storage)
         return wrap(array)
 
-    def _first_state(self) -> Traced:
+    def first_state(self) -> Traced:
         """Return where a generator is when the function is called: another input."""
         value = Value("input", (), STATE_SHAPE, STATE_DTYPE, position=len(self.inputs))
         self.inputs.append(value)
         return self._array(value)
 
-    def _state_of_body(self) -> Any:
+    def state_of_body(self) -> Any:
+        """Return what stands for where a generator is when a body begins."""
         return self.stand_in(STATE_SHAPE, STATE_DTYPE)._array
 
     def results(self, loop: Any, operands: Sequence[Value]) -> list[Tensor]:

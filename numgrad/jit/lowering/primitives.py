@@ -7,6 +7,7 @@ of the result. A primitive without one stays as it is, a ``call``.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -27,7 +28,7 @@ from numgrad.jit.ir.constructors import (
     restore_dims,
     update,
 )
-from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.memory_order import Order, flipped
 from numgrad.jit.lowering.storage import update_at
 from numgrad.kernels.move.strides import extent, may_overlap
@@ -38,6 +39,10 @@ __all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
 
 Lowering = Callable[..., Any]
 Dims = tuple[int, ...]
+# An operation of `lower_elementwise`: what it is, the places of its operands among what was lowered
+# so far, its shape and dtype, and of a constant the number.
+_Step = tuple[str, tuple[int, ...], tuple[int, ...], np.dtype[Any], Any]
+_BOOL = np.dtype(bool)
 LOWERINGS: dict[str, Lowering] = {}
 # Reductions that go by memory. Their lowerings are told the order of the operand in it;
 # those that have none get it as it lies there.
@@ -85,47 +90,76 @@ def lower_elementwise(
     dtype : numpy.dtype
         Of the result.
     """
-    positions = [p for p, v in enumerate(operands) if isinstance(v, Value)]
-    voting = [p for p in positions if p not in primitive.masks]
-    compute = operands[voting[0]].dtype if voting else dtype
-    is_complex = tuple(
-        [v.dtype.kind == "c" if isinstance(v, Value) else type(v) is complex for v in operands]
-    )
-    inputs, result = _formula_of(primitive, is_complex)
-    values: dict[int, Value] = {}
-    for position, (symbol, operand) in enumerate(zip(inputs, operands, strict=True)):
-        if not isinstance(operand, Value):
+    kinds = tuple([(v.dtype, v.shape) if type(v) is Value else type(v) for v in operands])
+    compute, steps, result = _lowered(primitive, kinds, dtype)
+    values: list[Any] = list(operands)
+    for position, operand in enumerate(values):
+        if type(operand) is not Value:
             is_mask = position in primitive.masks
-            operand = constant(operand, np.dtype(bool) if is_mask else compute)
-        values[id(symbol)] = operand
+            values[position] = constant(operand, _BOOL if is_mask else compute)
+    for operation, places, shape, of, number in steps:
+        if operation == "cast":
+            values.append(cast(values[places[0]], of, origin))
+        elif operation == "constant":
+            values.append(constant(number, of))
+        else:
+            values.append(Value(operation, [values[k] for k in places], shape, of, origin))
+    lowered: Value = values[result]
+    return lowered
+
+
+@lru_cache(REMEMBERED_CALLS)
+def _lowered(
+    primitive: ElementwisePrimitive, kinds: tuple[Any, ...], dtype: np.dtype[Any]
+) -> tuple[np.dtype[Any], list[_Step], int]:
+    """Return what operands of such kinds are computed with, by which steps, and which is the last.
+
+    Parameters
+    ----------
+    kinds : tuple
+        Of each operand: (dtype, shape) of a value, the type of a number.
+    """
+    voting = [k for p, k in enumerate(kinds) if type(k) is tuple and p not in primitive.masks]
+    compute = voting[0][0] if voting else dtype
+    operands = []
+    symbols = {}
+    for position, (name, kind) in enumerate(zip(primitive.inputs, kinds, strict=True)):
+        of = _BOOL if position in primitive.masks else compute
+        given, shape = kind if type(kind) is tuple else (of, ())
+        operands.append(Value("input", (), shape, given))
+        is_complex = given.kind == "c" if type(kind) is tuple else kind is complex
+        symbols[name] = Symbol.input(name, is_complex)
+    (result,) = primitive._formula(symbols)
+    values = dict(zip(map(id, symbols.values()), operands, strict=True))
 
     def evaluate(symbol: Symbol) -> Value:
         value = values.get(id(symbol))
         if value is None:
             if symbol.operation == "constant":
                 number = symbol.arguments[0]
-                is_bool = isinstance(number, bool)
-                value = constant(number, np.dtype(bool) if is_bool else compute)
+                value = constant(number, _BOOL if isinstance(number, bool) else compute)
             else:
-                arguments = [evaluate(argument) for argument in symbol.arguments]
-                value = apply(symbol.operation, *arguments, origin=origin)
+                value = apply(symbol.operation, *map(evaluate, symbol.arguments))
             values[id(symbol)] = value
         return value
 
-    return cast(evaluate(result), dtype, origin)
+    last = cast(evaluate(result), dtype)
+    made = sorted(set(Graph(operands, [last]).values()).difference(operands), key=_number)
+    places = {value: place for place, value in enumerate([*operands, *made])}
+    steps: list[_Step] = [
+        (
+            each.operation,
+            tuple([places[operand] for operand in each.operands]),
+            each.shape,
+            each.dtype,
+            each.attributes.get("value"),
+        )
+        for each in made
+    ]
+    return compute, steps, places[last]
 
 
-@lru_cache(REMEMBERED_CALLS)
-def _formula_of(
-    primitive: ElementwisePrimitive, is_complex: tuple[bool, ...]
-) -> tuple[list[Symbol], Symbol]:
-    """Return symbols for the operands of a primitive, and what it computes of them."""
-    symbols = {
-        name: Symbol.input(name, of_it)
-        for name, of_it in zip(primitive.inputs, is_complex, strict=True)
-    }
-    (result,) = primitive._formula(symbols)
-    return list(symbols.values()), result
+_number = operator.attrgetter("number")
 
 
 # --- copies ---------------------------------------------------------------------------------------

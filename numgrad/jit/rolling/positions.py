@@ -6,9 +6,10 @@ in each turn: the body gathers and scatters there. Where they do not grow evenly
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
+from weakref import proxy
 
 import numpy as np
 
@@ -52,12 +53,13 @@ class Positions:
 
     Parameters
     ----------
-    row : callable
-        Returns what stands in the body for a row.
+    turns : object
+        Its ``row(row)`` returns what stands in the body for a row. It has these positions itself,
+        so it is not kept by them: a cycle would keep the whole trace until Python looks for one.
     """
 
-    def __init__(self, row: Callable[[Row], Value]) -> None:
-        self.row = row
+    def __init__(self, turns: Any) -> None:
+        self._turns = proxy(turns)
         self.counters: dict[tuple[int, ...], Counter] = {}
         self.uneven: dict[bytes, Row] = {}
 
@@ -68,7 +70,8 @@ class Positions:
             key = numbers.tobytes()
             if key not in self.uneven:
                 self.uneven[key] = Row(tuple([constant(each, _INT) for each in numbers]))
-            return self.row(self.uneven[key])
+            row: Value = self._turns.row(self.uneven[key])
+            return row
         # Those that grow alike are one number, and another one that is the same in all turns. What
         # does not grow may do so in turns around these.
         group = (step, size) if step else (step, size, first)

@@ -32,6 +32,7 @@ __all__ = [
 
 # What leads from an operand to what is computed: views and reshapes, the last one first.
 Path = tuple[Value, ...]
+_VIEWS = frozenset(("view", "reshape"))
 
 
 class Operation(NamedTuple):
@@ -78,12 +79,20 @@ class Tokens:
         return found
 
     def _found_out(self, value: Value) -> Operation:
-        paths, bases, ways = [], [], []
+        paths: list[Path] = []
+        bases: list[Value] = []
+        ways: list[int] = []
         parts: list[Any] = [value.operation, value.shape, value.dtype, value.origin]
         offsets: list[tuple[int, ...]] = []
         known = self.known
         for operand in value.operands:
             parts += (operand.shape, operand.dtype)
+            if operand.operation not in _VIEWS:
+                paths.append(())
+                bases.append(operand)
+                ways.append(0)
+                offsets.append(())
+                continue
             path, base = followed_back(operand)
             paths.append(path)
             bases.append(base)
@@ -115,10 +124,10 @@ class Tokens:
 
 def followed_back(value: Value) -> tuple[Path, Value]:
     """Return the views that lead to what a value is a view of, and that."""
-    if value.operation not in ("view", "reshape"):
+    if value.operation not in _VIEWS:
         return (), value
     path = []
-    while value.operation in ("view", "reshape"):
+    while value.operation in _VIEWS:
         path.append(value)
         value = value.operands[0]
     return tuple(path), value
@@ -153,7 +162,7 @@ def had_by(operation: Operation, slot: int, like: Operation) -> Operation | None
 def viewed(value: Value, path: Path) -> Value | None:
     """Return of what a value is a view, as a path says but for where it begins; or None."""
     for step in path:
-        if value.operation not in ("view", "reshape") or not is_alike(value, step):
+        if value.operation not in _VIEWS or not is_alike(value, step):
             return None
         value = value.operands[0]
     return value

@@ -68,7 +68,7 @@ class Turns:
         self.body: dict[int, Value] = {}
         self.windows: dict[int, Window] = {}  # by the operation that writes
         self.parts: dict[int, Value] = {}  # and what it writes
-        self.positions = Positions(self._row)
+        self.positions = Positions(self)
         self.added: dict[int, tuple[int, int]] = {}  # sums: the update of zeros that they add
         self.nested: dict[int, int] = {}  # updates of zeros, and those that are all they write
         self.without_zeros: set[Carry] = set()  # carries that are not to begin with -0.0
@@ -313,7 +313,7 @@ class Turns:
             self.in_turns.add(made)
             raise _Otherwise
         # Nobody has written there yet.
-        return self._row(Row((window.init,) * len(column), paths))
+        return self.row(Row((window.init,) * len(column), paths))
 
     # --- what is read ---
 
@@ -337,10 +337,10 @@ class Turns:
                 row = Row(tuple(bases), tuple([each.paths[slot] for each in column]))
                 if is_same and not is_even(row):
                     return self._read(column, slot, bases[0])
-                return self._row(row)
+                return self.row(row)
             if is_same or is_same_number(bases):
                 return rebased(path, bases[0])
-            return rebased(path, self._row(Row(tuple(bases))))
+            return rebased(path, self.row(Row(tuple(bases))))
         if any(each.ways[slot] != column[0].ways[slot] for each in column):
             raise Unlike
         of_window = self._of_window(column, slot, places)
@@ -368,7 +368,7 @@ class Turns:
         row = self.told.get((values, told))
         if row is None:
             row = self.told[values, told] = self._handed_on(Row(values, paths))
-        return rebased(common, self._row(row))
+        return rebased(common, self.row(row))
 
     def _handed_on(self, row: Row) -> Row:
         """Return a row of what was handed on to each turn of a loop, if it is that.
@@ -428,7 +428,7 @@ class Turns:
             self.carries[carry] = found
         return found
 
-    def _row(self, row: Row) -> Value:
+    def row(self, row: Row) -> Value:
         found = self.rows.get(row)
         if found is None:
             like = row.paths[0][0] if row.paths and row.paths[0] else row.values[0]

@@ -13,7 +13,7 @@ import numpy as np
 from numgrad import math
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.codegen.llvm.combine_ir import COMBINES, Combine
+from numgrad.codegen.llvm.combine_ir import COMBINES, REDUCTIONS, Combine
 from numgrad.kernels.move.strides import (
     Layout,
     extent,
@@ -42,12 +42,9 @@ def _put(a, b):  # type: ignore[no-untyped-def]
     return b
 
 
-_KINDS = {"amax": "max", "amin": "min"}
-
-
 def _combine(reduce: str, dtype: np.dtype[Any]) -> Combine:
     """Return what a reduction combines with; of bools it is `or` or `and`."""
-    combine = COMBINES[_KINDS.get(reduce, reduce)]
+    combine = REDUCTIONS[reduce]
     return COMBINES[combine.of_bools] if dtype.kind == "b" else combine
 
 

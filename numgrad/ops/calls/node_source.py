@@ -137,11 +137,16 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
     lines = []
     if not kinds:
         lines.append("edges = [gradient_edge(each) for each in inputs]")
+        edges = ["tuple([edge[0] for edge in edges])", "tuple([edge[1] for edge in edges])"]
     else:
-        each = [
-            "NO_EDGE" if k in "nq" else f"gradient_edge(inputs[{i}])" for i, k in enumerate(kinds)
-        ]
-        lines.append(f"edges = [{', '.join(each)}]")
+        tensors_at = [at for at, kind in enumerate(kinds) if kind not in "nq"]
+        lines += [f"edge{at} = gradient_edge(inputs[{at}])" for at in tensors_at]
+        edges = edges_source(
+            [
+                (f"edge{at}[0]", f"edge{at}[1]") if at in tensors_at else ("None", "0")
+                for at in range(len(kinds))
+            ]
+        )
     values, tensors = [], []
     for number, (kind, at) in enumerate(saved):
         tensors.append("" if kind == "number" or type(at) is str else f"t{number}")
@@ -157,7 +162,7 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
         "node",
         "node_class",
         "call",
-        ["tuple([edge[0] for edge in edges])", "tuple([edge[1] for edge in edges])"],
+        edges,
         values,
         are_constants(saved, len(kinds)),
     )

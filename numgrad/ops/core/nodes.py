@@ -10,6 +10,7 @@ from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
 from numgrad.graph.modes.state import call_interceptors
 from numgrad.graph.node import FREED, Node, unpack_array
+from numgrad.graph.recorder import place_of
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
@@ -65,13 +66,10 @@ class Call:
     ) -> None:
         self.plan = plan
         self.parameters = parameters
-        self.shapes = tuple(
-            [
-                (each._array.shape, each._array.dtype) if isinstance(each, Tensor) else None
-                for each in inputs
-            ]
-        )
-        self.output_metas = tuple([(each._array.shape, each._array.dtype) for each in outputs])
+        places = [place_of(each._array) if isinstance(each, Tensor) else None for each in inputs]
+        self.shapes = tuple([None if p is None else (p.shape, p.dtype) for p in places])
+        given = [place_of(each._array) for each in outputs]
+        self.output_metas = tuple([(p.shape, p.dtype) for p in given])
         self.saved_places: Saved = plan.saved_places
         if plan.held and plan.holds(parameters):  # then there is something to be freed
             kept: Iterable[Any] = range(held) if held else (plan.held,)

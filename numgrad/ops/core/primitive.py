@@ -33,6 +33,8 @@ from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
 
 __all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
 
+FEW_INPUTS = 4  # of just so many lines make a node, of more those for any number
+
 
 def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
@@ -404,7 +406,8 @@ class Primitive:
     ) -> tuple[Any, str, Sequence[Any]]:
         """Return what nodes of such calls share, the kinds of the inputs, and what is kept."""
         plan = self.plan(needs, "t" * len(inputs))
-        return Call(plan, parameters, inputs, outputs, len(held)), "", inputs
+        kinds = "t" * len(inputs) if len(inputs) <= FEW_INPUTS else ""
+        return Call(plan, parameters, inputs, outputs, len(held)), kinds, inputs
 
 
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:

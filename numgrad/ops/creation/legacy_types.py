@@ -15,6 +15,7 @@ from numgrad.graph.warned import warn
 from numgrad.ops.core.registry import public
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.movement.casts import to
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["LEGACY_TYPES", "tensortype"]
 
@@ -32,7 +33,7 @@ class tensortype(type):  # noqa: N801 - PyTorch's name of the class of these typ
     layout = strided
     is_cuda = is_sparse = False
 
-    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Tensor:
         """Make a tensor of some shape, or of data; see `numgrad.Tensor`."""
         return legacy_tensor(cls.dtype, *arguments, **keywords)
 
@@ -87,10 +88,12 @@ def _dtype_of(kind: Any) -> dtypes.dtype:
     raise ValueError(f"invalid type: '{kind}'")
 
 
-@public("type", function=False)
-def type_(
-    input: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: Any = None
-) -> Any:
+@declare(
+    "type(Tensor input, object dtype=None, bool non_blocking=False, *, "
+    "memory_format? memory_format=None)",
+    function=False,
+)
+def type_(input: Tensor, dtype: Any, memory_format: Any) -> Any:
     """Return the tensor in another dtype, or the name of its type if none is given.
 
     Parameters
@@ -143,4 +146,12 @@ def set_default_tensor_type(t: Any) -> None:
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
-    dtypes.set_default_dtype(_dtype_of(t))
+    try:
+        dtype = _dtype_of(t)
+    except (TypeError, ValueError):
+        dtype = dtypes.int64  # no more than that
+    if dtype.category != dtypes.FLOATING:
+        words = "only floating-point types are supported as the default type"
+        is_type = isinstance(t, (str, tensortype))
+        raise TypeError(words if is_type else f"invalid type object: {words}")
+    dtypes.set_default_dtype(dtype)

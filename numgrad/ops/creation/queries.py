@@ -7,6 +7,8 @@ from itertools import pairwise
 from operator import eq
 from typing import Any
 
+import numpy as np
+
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last, memory_format, order_in_memory
 from numgrad.graph.size import Size
@@ -179,6 +181,11 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """
     found: list[int] = []
     for number, given in enumerate(shapes):
+        if not isinstance(given, (int, str, Sequence, Tensor, np.ndarray)):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{given}"
+            )
         shape = (given,) if isinstance(given, int) else tuple(given)
         if any(length < 0 for length in shape):
             raise ValueError("Attempting to broadcast a dimension with negative length!")

@@ -159,8 +159,11 @@ def _read_sequence(items: Any) -> Array:
         return array
     if array.dtype.kind in "uO" and not all(map(_is_held, array.flat)):
         raise ValueError(BEYOND_INT64)
+    if array.dtype.kind == "c":
+        raise TypeError("'complex' object cannot be interpreted as an integer")
     if array.dtype.kind not in "iuf":
-        raise IndexError(_KINDS.format(_type_name(items)))
+        odd = next((each for each in array.flat if not isinstance(each, (int, float))), items)
+        raise RuntimeError(f"Could not infer dtype of {_type_name(odd)}")
     return array.astype(np.int64)
 
 

@@ -394,9 +394,9 @@ def repeat_interleave(
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         input = wrap(np.arange(repeats._array.size, dtype=_counting(repeats)))
     source = reshape(input, (-1,)) if dim is None else input
+    if not source._array.ndim and isinstance(repeats, Tensor):
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = 0 if dim is None else wrap_dim(dim, source._array.ndim)
-    if not source._array.ndim:
-        source = reshape(source, (1,))
     if not isinstance(repeats, Tensor):
         return _repeat_each(source, repeats, at)
     if repeats._array.ndim > 1:
@@ -433,6 +433,8 @@ def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:
     if count < 0:
         raise RuntimeError("Repeats must be non-negative")
     shape = source._array.shape
+    if not shape:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     wide = (*shape[: at + 1], count, *shape[at + 1 :])
     check_storage(wide)
     copied = clone_contiguous(expand_to(unsqueeze(source, at + 1), wide))

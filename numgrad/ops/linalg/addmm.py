@@ -440,11 +440,12 @@ def addbmm(
             f"Incompatible matrix sizes for bmm ({left[1]}x{left[2]} and {right[1]}x{right[2]})"
         )
     expanded_size(input, (left[1], right[2]))
-    check_batches(batch1, batch2)
-    if input._array.dtype != batch1._array.dtype:
-        raise RuntimeError(
-            f"expected scalar type {batch1.dtype.scalar_name} but found {input.dtype.scalar_name}"
-        )
+    for name, tensor in (("self", input), ("mat1", batch1)):
+        if tensor._array.dtype != batch2._array.dtype:
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {tensor.dtype.scalar_name} and "
+                f"{batch2.dtype.scalar_name}"
+            )
     check_multiplies("bmm", batch1)
     factors = _factors("addbmm", beta, alpha, batch1.dtype)
     return write_result("addbmm", _ADDBMM.apply(input, batch1, batch2, **factors), out)

@@ -84,7 +84,7 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
         for subscript in subscripts:
             if subscript is not Ellipsis and not (is_integer(subscript) and 0 <= subscript < 52):
                 raise ValueError(
-                    "einsum(): invalid subscript given, subscripts must be within the range [0, 52)"
+                    "einsum(): subscript in subscript list is not within the valid range [0, 52)"
                 )
             letters.append(_ELLIPSIS if subscript is Ellipsis else _LETTERS[int(subscript)])
         return "".join(letters)
@@ -316,9 +316,11 @@ def einsum(*arguments: Any) -> Tensor:
         equation, operands = _from_lists(arguments)
     elif len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = list(operands[0])
-    for operand in operands:
+    for place, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
-            raise TypeError(f"einsum(): operands must be tensors, not {type_name(operand)}")
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 1, but got {type_name(operand)}"
+            )
     return _sum_products(operands, equation)
 
 

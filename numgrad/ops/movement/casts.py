@@ -29,7 +29,7 @@ from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.places import copier
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import METHODS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
 from numgrad.runtime.memory import empty
@@ -415,8 +415,12 @@ def to(
             device = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
             dtype = rest.pop(0)
+    if len(arguments) > 4:
+        raise TypeError(
+            f"to() takes from 0 to 4 positional arguments but {len(arguments)} were given"
+        )
     both = other is not None and dtype is not None
-    if both or (rest and not all(isinstance(each, bool) for each in rest)):
+    if both or len(rest) > 2 or not all(isinstance(each, bool) for each in rest):
         got = ", ".join(type_name(each) for each in arguments)
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}): of a tensor, a "
@@ -424,8 +428,6 @@ def to(
         )
     if len(rest) > 1:  # behind non_blocking
         copy = rest[1]
-    if len(rest) > 2:
-        raise TypeError(f"to() takes at most 4 positional arguments, got {len(arguments)}")
     if device is not None:
         _check_device(device)
     if other is not None:
@@ -488,15 +490,14 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
     """Make the method that casts to one dtype."""
 
-    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    def cast_to(input: Tensor, memory_format: Any) -> Tensor:
         if memory_format is not None:
             return to(input, dtype=dtype, memory_format=memory_format)
         return _to_dtype(input, dtype)
 
-    method.__name__ = method.__qualname__ = name
-    method.__module__ = "numgrad"
-    method.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
-    METHODS[name] = method
+    cast_to.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
+    text = f"{name}(Tensor input, *, memory_format? memory_format=None)"
+    declare(text, function=False)(cast_to)
 
 
 for _name, _dtype in {

@@ -69,9 +69,7 @@ def _check_fits(input: Tensor, dtype: dtypes.dtype) -> None:
             raise RuntimeError(
                 f"self.{name} must be divisible by {ratio} {ending}, but got {value}"
             )
-    if not array.size:  # strides lead nowhere
-        return
-    strides = [step // array.itemsize for step in array.strides]
+    strides = input.stride()
     if strides[-1] != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 {ending}, but got {strides[-1]}")
     for dim, step in enumerate(strides[:-1]):

@@ -21,7 +21,9 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.slicing import select_view, slice_of
 from numgrad.ops.movement.unit_dims import unsqueeze
+from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.signature import parse
 from numgrad.runtime.memory import empty
 
 __all__ = ["cat", "stack"]
@@ -290,7 +292,9 @@ def _at_least(tensors: tuple[Any, ...], function: Any) -> Any:
     if len(tensors) == 1:
         if isinstance(tensors[0], Tensor):
             return function(tensors[0])
-        tensors = tensors[0]
+        name = function.__name__[1:]
+        ways = (parse(f"{name}(Tensor input)"), parse(f"{name}(Tensor[] tensors)"))
+        (tensors,) = bind(ways, tensors, {})[1].values()
     return tuple(function(each) for each in require_tensors(tensors, function.__name__[1:]))
 
 

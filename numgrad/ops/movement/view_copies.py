@@ -1,6 +1,6 @@
 """Copies of views: view_copy, expand_copy, select_copy and the like.
 
-They are made from the declarations of the views. One runs the view, copies what that shows into
+One runs the view, copies what that shows into
 memory of its own, and hangs the copy on the view's node, which differentiates both.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.base.dtypes import dtype
 from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import check_outs, write_result
-from numgrad.ops.core.primitive import CATALOGUE
-from numgrad.ops.core.registry import FUNCTIONS, METHODS, public
+from numgrad.ops.core.registry import FUNCTIONS, METHODS
 from numgrad.ops.movement.casts import clone_contiguous, detach
 from numgrad.ops.movement.slicing import alias, slice_view
+from numgrad.ops.signatures.declared import declare, handing_on
 
 __all__ = ["COPIES"]
 
@@ -47,30 +46,6 @@ def _copy(view: Tensor, name: str) -> Tensor:
     return copy
 
 
-def _enter(view: Callable[..., Any], name: str) -> None:
-    """Make the copy of a function that gives one view or several, and enter it."""
-
-    def function(input: Tensor, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
-        found = view(input, *arguments, **keywords)
-        if isinstance(found, Tensor):
-            copy = _copy(found, name)
-            return copy if out is None else write_result(name, copy, out)
-        copies = tuple([_copy(part, name) for part in found])
-        if out is None:
-            return copies
-        check_outs(name, out, len(copies))
-        return tuple([write_result(name, *pair) for pair in zip(copies, out, strict=True)])
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "numgrad"
-    plain = name.removesuffix("_copy")
-    function.__doc__ = (
-        f"Return what `{plain}` shows, as a copy in memory of its own.\n\n"
-        f"Parameters and derivative are those of `{plain}`; ``out``, if given, takes the result."
-    )
-    COPIES[name] = public(name, method=name == "narrow_copy")(function)
-
-
 def _slice(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -81,28 +56,67 @@ def _detached(input: Tensor) -> Tensor:
     return alias(detach(input))
 
 
-def _viewed(input: Tensor, *size: Any, **keywords: Any) -> Tensor:
+def _viewed(input: Tensor, size: Any = None, dtype: Any = None) -> Tensor:
     """Return a view, or a copy where none can show that: it is copied in any case."""
-    by_dtype = "dtype" in keywords or any(isinstance(each, dtype) for each in size)
-    result: Tensor = METHODS["view" if by_dtype else "reshape"](input, *size, **keywords)
+    result: Tensor = METHODS["reshape"](input, size) if dtype is None else input.view(dtype)
     return result
 
 
-def _views() -> dict[str, Callable[..., Any]]:
-    """Return the functions of the views that are declared, by name."""
-    found: dict[str, Callable[..., Any]] = {"alias": alias, "slice": _slice, "detach": _detached}
-    for primitive in CATALOGUE.values():
-        if getattr(primitive, "view", False):
-            # Squeeze has a primitive for each of its forms: squeeze_all, squeeze_dim, squeeze_dims.
-            for name in (primitive.name, primitive.name.rpartition("_")[0]):
-                if name in METHODS or name in FUNCTIONS:
-                    found[name] = METHODS[name] if name in METHODS else FUNCTIONS[name]
-                    break
-    found["narrow"] = METHODS["narrow"]  # a slice, by other numbers
-    found["view"] = _viewed
-    return found
+# Behind the tensor: what the views take, and some of them nothing else.
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "alias": ("",),
+    "as_strided": ("int[] size, int[] stride, int? storage_offset=None",),
+    "detach": ("",),
+    "diagonal": ("int offset=0, int dim1=0, int dim2=1",),
+    "expand": ("int[] size",),
+    "narrow": ("int dim, int start, int length",),
+    "permute": ("int[] dims",),
+    "select": ("int dim, int index",),
+    "slice": ("int dim=0, int? start=None, int? end=None, int step=1",),
+    "split": ("int split_size, int dim=0",),
+    "split_with_sizes": ("int[] split_sizes, int dim=0",),
+    "squeeze": ("", "int dim", "int[] dim"),
+    "t": ("",),
+    "transpose": ("int dim0, int dim1",),
+    "unbind": ("int dim=0",),
+    "unfold": ("int dimension, int size, int step",),
+    "unsqueeze": ("int dim",),
+    "view": ("dtype dtype", "int[] size"),
+    "view_as_complex": ("",),
+    "view_as_real": ("",),
+}
+_SEVERAL = ("split", "split_with_sizes", "unbind")
+_VIEWS = {"alias": alias, "detach": _detached, "slice": _slice, "view": _viewed}
 
 
-COPIES: dict[str, Callable[..., Any]] = {}
-for _name, _view in _views().items():
-    _enter(_view, f"{_name}_copy")
+def _enter(plain: str, parameters: tuple[str, ...]) -> Callable[..., Any]:
+    """Make the copy of a function that gives one view or several, and enter it."""
+    name = f"{plain}_copy"
+    view = _VIEWS.get(plain) or METHODS.get(plain) or FUNCTIONS[plain]
+
+    def copied(input: Tensor, out: Any, **given: Any) -> Any:
+        found = view(input, **{key: each for key, each in given.items() if each is not None})
+        if isinstance(found, Tensor):
+            copy = _copy(found, name)
+            return copy if out is None else write_result(name, copy, out)
+        copies = tuple([_copy(part, name) for part in found])
+        if out is None:
+            return copies
+        check_outs(name, out, len(copies))
+        return tuple([write_result(name, *pair) for pair in zip(copies, out, strict=True)])
+
+    out = f"*, {'Tensor[]' if plain in _SEVERAL else 'Tensor'}? out=None"
+    texts = [
+        f"{name}({', '.join(filter(None, ('Tensor input', each, out)))})" for each in parameters
+    ]
+    rule = handing_on(copied, *texts)
+    rule.__doc__ = (
+        f"Return what `{plain}` shows, as a copy in memory of its own.\n\n"
+        f"Mirrors ``torch.{name}``. The derivative is that of `{plain}`; ``out``, if given, takes "
+        "the result."
+    )
+    rule.__annotations__["return"] = "tuple[Tensor, ...]" if plain in _SEVERAL else "Tensor"
+    return declare(*texts, method=plain == "narrow")(rule)
+
+
+COPIES = {f"{name}_copy": _enter(name, each) for name, each in _PARAMETERS.items()}

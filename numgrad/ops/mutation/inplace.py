@@ -45,6 +45,7 @@ from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.mutation.history import enter_view, rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
+from numgrad.ops.signatures.declared import declare, handing_on
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITE_ONE_NUMBER = {"fill", "zero"}
@@ -55,8 +56,16 @@ _SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatt
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
-# Functions that give a view, and have an in-place form.
-_RESHAPING = ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
+# Functions that give a view, and have an in-place form; what they take behind the tensor.
+_RESHAPING: dict[str, tuple[str, ...]] = {
+    "as_strided": ("int[] size, int[] stride, int? storage_offset=None",),
+    "squeeze": ("", "int[] dim", "int dim"),  # the other way round, x.squeeze_(0, 1) would be taken
+    "swapaxes": ("int axis0, int axis1",),
+    "swapdims": ("int dim0, int dim1",),
+    "t": ("",),
+    "transpose": ("int dim0, int dim1",),
+    "unsqueeze": ("int dim",),
+}
 # PyTorch's nodes of these in-place forms have the next free number of the function's nodes.
 _NAMES = {
     "AcoshBackward0": "AcoshBackward1",
@@ -76,7 +85,7 @@ _NAMES = {
     "AsStridedBackward0": "AsStridedBackward1",
 }
 
-__all__ = ["perform", "reshaping_methods"]
+__all__ = ["enter_reshaping_methods", "perform"]
 
 
 class _ZeroNode(Node):
@@ -308,9 +317,19 @@ upward.perform = perform
 # --- in-place forms of views ---------------------------------------------------------------------
 
 
-def reshaping_methods() -> dict[str, Callable[..., Tensor]]:
-    """Return the in-place forms of views by their names; the functions must be registered."""
-    return {f"{name}_": _reshaping_method(name) for name in _RESHAPING}
+def enter_reshaping_methods() -> None:
+    """Enter the in-place forms of views; the functions must be registered."""
+    for name, parameters in _RESHAPING.items():
+        texts = [
+            f"{name}_({', '.join(filter(None, ('Tensor input', each)))})" for each in parameters
+        ]
+        rule = handing_on(_reshaping_method(name), *texts)
+        rule.__doc__ = (
+            f"In-place version of `{name}`: this tensor gets the shape and strides of the view.\n\n"
+            "Raises RuntimeError for a leaf that requires grad (or a view of one) in grad mode."
+        )
+        rule.__annotations__["return"] = "Tensor"
+        declare(*texts, function=False)(rule)
 
 
 def _in_place_class(cls: type[Node]) -> type[Node]:
@@ -324,9 +343,9 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
     """Return the in-place form of a function that gives a view."""
     function = METHODS[name]
 
-    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+    def method(self: Tensor, **given: Any) -> Tensor:
         if interceptors and modes.level is not None:
-            check_captured(self, name, (*arguments, *keywords.values()))
+            check_captured(self, name, (*given.values(),))
         if modes.grad and self._edge is None and self._base is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
@@ -337,7 +356,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             if modes.trace is not None:
                 modes.trace.check_reshaping(name, self)
             before_write(self)
-        view = function(self, *arguments, **keywords)
+        view = function(self, **{key: each for key, each in given.items() if each is not None})
         edge, made = self._edge, view._edge
         if name == "as_strided" and self._base is None:
             # The shape may leave out some of the memory, which stays its own.
@@ -354,10 +373,4 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
                 self._view_version = self._counter[0]
         return self
 
-    method.__name__ = method.__qualname__ = f"{name}_"
-    method.__module__ = "numgrad"
-    method.__doc__ = (
-        f"In-place version of `{name}`: this tensor gets the shape and strides of the view.\n\n"
-        "Raises RuntimeError for a leaf that requires grad (or a view of one) in grad mode."
-    )
     return method

@@ -14,25 +14,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.llvm.combine_ir import REDUCTIONS
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import FUNCTIONS
 
 __all__ = ["REDUCED", "axes_of", "axis_of", "put"]
-
-# The function here; what an element counts as where a mask leaves it out (None: NumPy wants an
-# initial value, which it counts as then); and the reduction whose operation joins an initial value
-# with the result.
-_KINDS: dict[str, tuple[str, Any, str]] = {
-    "sum": ("sum", 0, "sum"),
-    "prod": ("prod", 1, "prod"),
-    "any": ("any", False, "any"),
-    "all": ("all", True, "all"),
-    "amax": ("amax", None, "max"),
-    "amin": ("amin", None, "min"),
-}
 
 
 def axis_of(axis: Any, ndim: int) -> int:
@@ -119,8 +107,10 @@ def _mask(where: Any, a: Tensor) -> Tensor | None:
 
 def _plain(name: str) -> Callable[..., Tensor]:
     """Return a reduction whose result is one of, or of the kind of, the elements."""
-    target, neutral, kind = _KINDS[name]
-    joining = COMBINES[kind].operation
+    join = REDUCTIONS[name].operation
+    # What an element counts as where a mask leaves it out. None: NumPy wants an initial value, and
+    # counts it as that.
+    neutral = REDUCTIONS[name].of_nothing
 
     def reduced(
         a: Tensor,
@@ -132,17 +122,17 @@ def _plain(name: str) -> Callable[..., Tensor]:
         where: Any = True,
     ) -> Tensor:
         axis = _of_number(a, axis)
-        if neutral is False or neutral is True:
+        if type(neutral) is bool:
             a = a.to(dtypes.bool_)
         options = {} if dtype is None else {"dtype": dtype}
-        if dtype is not None and target not in ("sum", "prod"):
+        if dtype is not None and name not in ("sum", "prod"):
             a, options = a.to(dtype), {}
         mask = _mask(where, a)
         if mask is not None:
             other = initial if neutral is None else neutral
             if other is None:
                 raise ValueError(
-                    f"reduction operation '{joining}' does not have an identity, so to use a "
+                    f"reduction operation '{join}' does not have an identity, so to use a "
                     "where mask one has to specify 'initial'"
                 )
             a = FUNCTIONS["where"](mask, a, _number(other, a))
@@ -153,10 +143,10 @@ def _plain(name: str) -> Callable[..., Tensor]:
             shape = shape if keepdims else [n for d, n in enumerate(a.shape) if d not in axes]
             result = a.new_full(shape, _number(initial, a))
         else:
-            result = _reduce(target, a, axis, keepdims, **options)
+            result = _reduce(name, a, axis, keepdims, **options)
             if initial is not None:
                 start = upward.as_tensor(_number(initial, result), dtype=result.dtype)
-                result = FUNCTIONS[joining](result, start)
+                result = FUNCTIONS[join](result, start)
         return put(name, result, out)
 
     return reduced
@@ -309,7 +299,7 @@ def _scan(name: str) -> Callable[..., Tensor]:
 
 
 REDUCED: dict[str, Callable[..., Tensor]] = {
-    **{name: _plain(name) for name in _KINDS},
+    **{name: _plain(name) for name in REDUCTIONS},
     **{name: _variance(name) for name in ("std", "var")},
     **{name: _position(name) for name in ("argmax", "argmin")},
     **{name: _scan(name) for name in ("cumsum", "cumprod")},

@@ -12,7 +12,6 @@ from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
-from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -87,7 +86,7 @@ def _applied(
                 else type(other).__name__
             )
             raise TypeError(f"{name}: expected {kind} for '{word}' (got {given})")
-        tensors.append(expand_to(other, tensor._array.shape))
+        tensors.append(other.expand(tensor._array.shape))
     rows = zip(*[reshape(each, (-1,)).tolist() for each in tensors], strict=True)
     values = np.array([function(*row) for row in rows], tensor._array.dtype)
     with no_grad():
@@ -111,8 +110,8 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _applied("apply_", self, (), callable)
 
 
-@public(function=False)
-def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+@declare("map_(Tensor input, Tensor other, object callable)", function=False)
+def map_(input: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Write what a function gives of each element and that of another tensor; see `apply_`.
 
     Raises
@@ -126,11 +125,11 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
     >>> ng.tensor([1.0, 2.0]).map_(ng.tensor([3.0, 4.0]), lambda x, y: x * y)
     tensor([3., 8.])
     """
-    return _applied("map_", self, (other,), callable)
+    return _applied("map_", input, (other,), callable)
 
 
-@public(function=False)
-def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+@declare("map2_(Tensor input, Tensor x, Tensor y, object callable)", function=False)
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Write what a function gives of each element and those of two tensors; see `apply_`.
 
     Raises
@@ -145,7 +144,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
     >>> one.map2_(2 * one, 3 * one, lambda a, b, c: a + b + c)
     tensor([6., 6.])
     """
-    return _applied("map2_", self, (x, y), callable)
+    return _applied("map2_", input, (x, y), callable)
 
 
 # --- positions and hashes -------------------------------------------------------------------------

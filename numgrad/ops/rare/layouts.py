@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
-from numgrad.ops.core.registry import METHODS, public
+from numgrad.ops.arguments.dims import read_sizes
+from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
@@ -21,7 +23,6 @@ __all__ = [
     "resize_as",
     "sparse_dim",
     "to_dense",
-    "to_dlpack",
     "typename",
 ]
 
@@ -123,8 +124,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
             [2, 3]])
     """
     warn("non-inplace resize is deprecated")
-    result: Tensor = METHODS["reshape"](self, *sizes)
-    return result
+    return _resized(self, read_sizes("resize", sizes))
 
 
 @public(function=False)
@@ -139,11 +139,24 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     torch.Size([2, 2])
     """
     warn("non-inplace resize_as is deprecated")
-    return reshape(self, tensor._array.shape)
+    return _resized(self, tensor._array.shape)
 
 
-@public(method=False)
-def to_dlpack(tensor: Tensor) -> Any:
+def _resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    own = tensor._array.shape
+    if prod(shape) != prod(own):
+        wanted, given = ["x".join(map(str, lengths)) for lengths in (shape, own)]
+        raise RuntimeError(
+            f"requested resize to {wanted} ({prod(shape)} elements in total), but the given tensor "
+            f"has a size of {given} ({prod(own)} elements). autograd's resize can only change the "
+            "shape of a given tensor, while preserving the number of elements. "
+        )
+    return reshape(tensor, shape)
+
+
+@public("to_dlpack", method=False)
+@declare("_to_dlpack(Tensor data)", function=False, method=False)  # PyTorch's messages say so
+def _to_dlpack(data: Tensor) -> Any:
     """Return a capsule over a tensor's memory, for libraries that read DLPack.
 
     ``x.__dlpack__()`` is the same, and what `from_dlpack` of these libraries asks for by itself.
@@ -152,7 +165,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> type(ng.to_dlpack(ng.ones(2))).__name__
     'PyCapsule'
     """
-    return tensor.__dlpack__()
+    return data.__dlpack__()
 
 
 @public(method=False)

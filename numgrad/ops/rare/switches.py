@@ -173,6 +173,10 @@ def set_float32_matmul_precision(precision: str) -> None:
     'high'
     >>> ng.set_float32_matmul_precision("highest")
     """
+    if not isinstance(precision, str):
+        raise RuntimeError(
+            f"set_float32_matmul_precision expects a str, but got {type_name(precision)}"
+        )
     if precision in _PRECISIONS:
         _Switches.precision = precision
     else:
@@ -198,6 +202,8 @@ def set_flush_denormal(mode: bool) -> bool:
     >>> ng.set_flush_denormal(True), ng.set_flush_denormal(False)
     (False, True)
     """
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type_name(mode)}")
     return not mode
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.codegen.define import define
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.calls.dispatch import Calls
@@ -39,9 +40,9 @@ from numgrad.ops.signatures.in_place_names import IN_PLACE_FUNCTIONS
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.remembered_source import check_remembered
-from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, parse
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, merged, parse
 
-__all__ = ["DECLARED", "declare", "declared_function"]
+__all__ = ["DECLARED", "declare", "declared_function", "handing_on"]
 
 # What every declared function and method was made from.
 DECLARED: dict[Callable[..., Any], Declaration] = {}
@@ -170,6 +171,26 @@ def _annotation(declaration: Declaration, parameter: Parameter) -> str:
 
 
 # --- the decorator -------------------------------------------------------------------------------
+
+
+def handing_on(function: Callable[..., Any], *texts: str) -> Callable[..., Any]:
+    """Return a rule that names the arguments of signatures, and hands them on by name.
+
+    So a function that takes any arguments has a rule as `declare` wants it. The tensor that comes
+    first is handed on by position; what a signature lacks and another has is None.
+
+    Examples
+    --------
+    >>> rule = handing_on(lambda input, **given: given, "f(Tensor input, int dim, int at)")
+    >>> rule("x", 1, 2)
+    {'dim': 1, 'at': 2}
+    """
+    signature = merged(tuple([parse(text) for text in texts]))
+    first, *rest = [each.name for each in signature.parameters]
+    given = ", ".join([first, *[f"{name}={name}" for name in rest]])
+    source = f"def rule({', '.join([first, *rest])}):\n    return function({given})\n"
+    namespace = {"function": function, "__name__": function.__module__}
+    return define("rule", source, f"rule of {signature.name}", namespace)
 
 
 def declare(

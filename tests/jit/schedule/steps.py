@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from numgrad.jit.ir.graph import Graph, Value
+from numgrad.codegen.scalar_ops import SCALAR_OPS
+from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.schedule.index_maps import Index
 from numgrad.jit.schedule.loop_fusion import find_bands
 from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule, schedule
@@ -23,6 +24,7 @@ __all__ = ["Outputs", "Table", "check_steps", "described"]
 
 Outputs = Sequence[Value]
 LARGEST = 1000  # elements of a value that are computed one by one
+OTHERS = 257  # numbers up to 256 are one object each
 
 
 class Table(dict[str, tuple[Callable[[], Outputs], list[str]]]):
@@ -48,6 +50,12 @@ def check_steps(make: Callable[[], Outputs], steps: list[str]) -> None:
     own = [value for value in inputs if value.attributes.get("own")]
     assert described(schedule(graph, own)) == steps
     values = graph.values()
+    _tell_sizes_apart(values)
+    assert described(schedule(graph, own)) == steps
+    for choose in (min, max):
+        assert described(_of_other_names(graph, own, choose)) == steps
+    if len(steps) > 1:  # else no positions are compared
+        _check_behind_others(graph, own, steps)
     if any(value.operation == "call" or np.prod(value.shape) > LARGEST for value in values):
         return
     rng = np.random.default_rng(0)
@@ -59,6 +67,65 @@ def check_steps(make: Callable[[], Outputs], steps: list[str]) -> None:
     ]
     for found, wanted in zip(run_source(graph, arrays), interpret(graph, arrays), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+class _Length(int):
+    """A size that is equal to others and none of them, as Python's are from 257 on."""
+
+
+def _tell_sizes_apart(values: Sequence[Value]) -> None:
+    """Let no two sizes, offsets and steps of a graph be one object: what is equal is compared."""
+    for value in values:
+        value.shape = tuple(_Length(length) for length in value.shape)
+        found = dict(value.attributes)
+        if value.operation == "update":
+            found["offset"] = _Length(found["offset"])
+            found["strides"] = tuple(_Length(stride) for stride in found["strides"])
+        if "maps" in found:
+            found["maps"] = tuple(
+                Affine(_Length(offset), tuple((dim, _Length(step)) for dim, step in terms))
+                for offset, terms in found["maps"]
+            )
+        value.attributes = found
+
+
+def _of_other_names(
+    graph: Graph, own: Sequence[Value], choose: Callable[[Sequence[str]], str]
+) -> Schedule:
+    """Return the schedule of a graph with other elementwise operations, which cost the same.
+
+    Their names stand before or behind those of all operations that a schedule knows.
+    """
+    elementwise = {value: value.operation for value in graph.values() if value.is_elementwise}
+    by_flops: dict[int, list[str]] = {}
+    for name, each in SCALAR_OPS.items():
+        by_flops.setdefault(each.flops, []).append(name)
+    for value, name in elementwise.items():
+        value.operation = choose(by_flops[SCALAR_OPS[name].flops])
+    try:
+        return schedule(graph, own)
+    finally:
+        for value, name in elementwise.items():
+            value.operation = name
+
+
+def _check_behind_others(graph: Graph, own: Sequence[Value], steps: list[str]) -> None:
+    """Check a graph's steps behind so many others that no two equal positions are one object.
+
+    What runs together tells positions, and is left out.
+    """
+    other = first = g.given(2, 2)
+    for _ in range(OTHERS):
+        other = product(other, first)
+    plan = schedule(Graph([first, *graph.inputs], [other, *graph.outputs]), own)
+    (one,) = described(schedule(Graph([first], [product(first, first)])))
+    names = one, one.replace("input", "matmul", 1)
+    lines = [line for line in described(plan) if line not in names]
+    kept = f"kept: {', '.join(['matmul'] * (OTHERS - 1))}"
+    found = [line.replace(f"{kept}, ", "kept: ") for line in lines if line != kept]
+    assert [line for line in found if not line.startswith("together")] == [
+        line for line in steps if not line.startswith("together")
+    ]
 
 
 def described(plan: Schedule) -> list[str]:

@@ -358,3 +358,15 @@ def two_shapes_of_one_vector() -> Outputs:
 def two_shapes_of_one_vector_the_other_way() -> Outputs:
     y = g.op("exp", g.given(6))
     return [g.op("neg", g.reshape(y, 3, 2)), g.op("neg", g.reshape(y, 2, 3))]
+
+
+@STEPS.becomes(
+    "8: store exp <- input input",
+    "7: store add <- exp exp",
+    "6: store add <- add add",
+    "kept: exp, add",
+)
+def what_is_the_same_for_all_of_what_is_kept() -> Outputs:
+    z = g.op("exp", g.op("mul", V, g.op("exp", g.op("exp", g.given(1)))))
+    y = g.op("add", g.part(z, 0, 7), g.part(z, 1, 8))
+    return [g.op("add", g.part(y, 0, 6), g.part(y, 1, 7))]

@@ -207,3 +207,26 @@ def elements_of_one_row() -> Outputs:
 def elements_at_pairs_of_places() -> Outputs:
     maps = [(0, ((1, 1),)), (0, ((2, 1),))]
     return [g.gather(X, (3,), maps, positions(3), positions(3))]
+
+
+@STEPS.becomes(
+    "3x2: store neg <- input input",
+    "4x4: store exp <- input",
+    "together: 0 1",
+)
+def parts_of_rows_at_positions() -> Outputs:
+    columns = [(0, ((2, 1),)), (0, ((1, 1),))]
+    taken = g.gather(S, (3, 2), columns, positions(3, 2))
+    return [g.op("neg", taken), g.op("exp", S)]
+
+
+@STEPS.becomes(
+    "4x4: store scatter <- input scatter",
+    "3x2: scatter route <- input input",
+    "4x4: store neg <- scatter",
+    "kept: scatter",
+)
+def parts_put_into_parts_of_rows() -> Outputs:
+    columns = [(0, ((2, 1),)), (0, ((1, 1),))]
+    put = g.scatter(S, g.given(3, 2), columns, positions(3, 2), adds=True)
+    return [g.op("neg", put)]

@@ -327,6 +327,16 @@ def a_part_that_reads_its_place_transposed() -> Outputs:
 
 
 @STEPS.becomes(
+    "8: store exp <- input",
+    "2: window neg over exp <- exp",
+    "kept: exp",
+)
+def a_part_of_what_is_dear_that_reads_its_place() -> Outputs:
+    y = g.op("exp", g.op("exp", V))
+    return [g.update(y, g.op("neg", g.part(y, 3, 5)), 3, 1)]
+
+
+@STEPS.becomes(
     "1000x1000: store update <- input update",
     "one: window input <- input",
     "20x30: window neg over update <- update",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.linalg.products import matrix_product
+from numgrad.ops.linalg.products import _for_blas, matrix_product
 from tests.ops.expressions import check_same
 
 CALLS = r"""
@@ -462,3 +462,22 @@ def test_out_takes_the_shape_and_refuses_gradients():
     assert out.tolist() == [[3.0, 3.0], [3.0, 3.0]]
     with pytest.raises(RuntimeError, match=r"functions with out=... arguments don't support"):
         ng.mm(ng.ones(2, 3, requires_grad=True), ng.ones(3, 2), out=out)
+
+
+@given(st.data())
+def test_matrices_that_blas_reads_are_not_copied_and_others_are(data: st.DataObject) -> None:
+    shape = [data.draw(st.integers(1, 4)) for _ in range(3)]
+    steps = [data.draw(st.sampled_from([-1, 1, 2])) for _ in shape]
+    memory = np.arange(8.0 * 8 * 8).reshape(8, 8, 8)[: shape[0] * 2, : shape[1] * 2, : shape[2] * 2]
+    array = memory[tuple(slice(None, None, step) for step in steps)]
+    array = array.transpose(data.draw(st.permutations(range(3))))
+    if data.draw(st.booleans()):
+        array = np.broadcast_to(array[:, :1], (array.shape[0], 3, array.shape[2]))
+    found = _for_blas(array)
+    np.testing.assert_array_equal(found, array)
+    # A leading dimension, at least as long as a row (or column), and elements that touch.
+    rows, columns = (step // array.itemsize for step in array.strides[1:])
+    height, width = array.shape[1:]
+    reads = (columns == 1 and rows >= width) or (rows == 1 and columns >= height)
+    assert (found is array) == reads
+    assert reads or found.flags.c_contiguous

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, list[tuple[Any, ...]]] = {
     "view_as_complex": [()],
     "view_as_real": [()],
 }
+IN_PLACE = {"as_strided_", "squeeze_", "swapaxes_", "swapdims_", "transpose_", "unsqueeze_"}
 CALLS = [(name, arguments) for name, each in ARGUMENTS.items() for arguments in each]
 IDS = [f"{name}{arguments}" for name, arguments in CALLS]
 
@@ -139,3 +140,25 @@ def test_out_of_several_copies_is_a_tuple(name: str, out: Any) -> None:
         COPIES[name](ng.ones(2, 3), *arguments, out=out)
     with pytest.raises(TypeError, match="^expected tuple of 2 elements but got 1$"):
         COPIES[name](ng.ones(2, 3), *arguments, out=(ng.empty(0),))
+
+
+WRONG: list[tuple[Any, ...]] = [(), ("x",), (0, "x"), (0.5, 1), (1, 1, "x"), (None,), (1,) * 8]
+
+
+@pytest.mark.parametrize("name", [*COPIES, *(name for name in dir(ng.Tensor) if name in IN_PLACE)])
+def test_wrong_calls_are_told_what_pytorch_tells_them(torch: ModuleType, name: str) -> None:
+    told = []
+    for library in (torch, ng):
+        x = library.ones(2, 3)
+        calls = [(x, *each) for each in WRONG]
+        if name in COPIES:
+            calls += WRONG
+        answers = []
+        for arguments in calls:
+            function = getattr(library, name, None) or getattr(type(x), name)
+            try:
+                function(*arguments)
+            except (TypeError, IndexError, RuntimeError) as error:
+                answers.append((type(error), str(error).splitlines()[0]))
+        told.append(answers)
+    assert told[1] == told[0]

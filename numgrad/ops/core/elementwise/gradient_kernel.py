@@ -15,6 +15,7 @@ from numgrad.base.halves import HALF, has_half
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
@@ -28,9 +29,6 @@ __all__ = ["GradientKernel", "empty_in_order", "orders_of"]
 
 Array = np.ndarray[Any, Any]
 Order = tuple[int, ...]
-
-# Operations of real numbers that PyTorch answers with the operand itself, or a view of it.
-_NO_LOOP = {"conj", "real"}
 
 
 def _decides(symbol: Symbol) -> str | None:
@@ -56,7 +54,7 @@ def _place(symbol: Symbol, operands: dict[str, Array], known: dict[Symbol, Any])
     if symbol not in known:
         below = [_place(argument, operands, known) for argument in symbol.arguments]
         places = [place for place in below if place is not None]
-        if symbol.operation in _NO_LOOP or not places:
+        if SCALAR_OPS[symbol.operation].gives_operand or not places:
             known[symbol] = places[0] if places else None
         else:
             shape = broadcast_shapes([place.shape for place in places])

@@ -53,10 +53,6 @@ def gradients_lie(primitive: Any, positions: Sequence[int]) -> Formula:
     return lies
 
 
-# Of these the result is the same number, whichever dtype it is computed in.
-_ROUNDS_NOTHING = {"cast", "conj", "imag", "neg", "real", "where"}
-
-
 def _computes_narrowly(results: Sequence[Symbol], dtypes: dict[str, Any], wide: Any) -> bool:
     """Whether some operation of formulas is one of nothing but numbers of other dtypes than `wide`.
 
@@ -80,14 +76,15 @@ def _computes_narrowly(results: Sequence[Symbol], dtypes: dict[str, Any], wide: 
             return False
         if any(narrow(each) for each in symbol.arguments):
             return True
-        if SCALAR_OPS[symbol.operation].is_truth:
+        op = SCALAR_OPS[symbol.operation]
+        if op.is_truth:
             return False
         taken = symbol.arguments[symbol.operation == "where" :]
         met = [known[each] for each in taken if known[each] is not None]
         if not met:
             return False
         known[symbol] = np.result_type(*met)
-        return symbol.operation not in _ROUNDS_NOTHING and known[symbol] != wide
+        return not op.keeps_value and known[symbol] != wide
 
     return any(narrow(each) for each in results)
 

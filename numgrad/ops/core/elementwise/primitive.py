@@ -17,7 +17,7 @@ from numgrad.base import dtypes
 from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.modes.state import interceptors, modes
-from numgrad.graph.recorder import at_hand, note_given
+from numgrad.graph.recorder import at_hand, note_given, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
@@ -30,6 +30,7 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise.gradient_plan import GradientPlan
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel, rounded
 from numgrad.ops.core.elementwise.node import ElementwiseNode
+from numgrad.ops.core.elementwise.traced_calls import TracedCalls
 from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
@@ -262,9 +263,11 @@ class ElementwisePrimitive(Primitive):
 
     def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Do what `call` does for calls that are not remembered, or not yet."""
-        if modes.trace is not None or (
-            out is not None and (interceptors or self.deciding is not None)
-        ):
+        if modes.trace is not None:
+            if out is None and modes.dual is None:
+                return self._run_traced(operands)
+            return self._run_in_general(operands, out)
+        if out is not None and (interceptors or self.deciding is not None):
             return self._run_in_general(operands, out)
         facts: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
@@ -368,8 +371,40 @@ class ElementwisePrimitive(Primitive):
                 arrays.append(at_hand(value).astype(compute, "K", copy=False))
         return arrays
 
+    def _run_traced(self, operands: Sequence[Any]) -> Tensor:
+        """Do what `call` does in a trace: thousands of times over, with operands of few kinds."""
+        trace = modes.trace
+        operands = trace.operands(operands)
+        needs = 0
+        values: list[Any] = []
+        facts: list[Any] = ["traced", dtypes.defaults.floating]
+        for position, operand in enumerate(operands):
+            if isinstance(operand, Tensor):
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    needs |= 1 << position
+                array = operand._array
+                place = place_of(array)
+                facts.append((place.dtype, place.shape))
+                values.append(array)
+            else:
+                note_given(operand)
+                facts.append(dtypes.kind_of_number(operand))
+                values.append(operand)
+        key = tuple(facts)
+        found: TracedCalls | None = self.find_call(key)
+        if found is None:
+            kind = TracedCalls(self, operands, *self._resolve_operands(operands))
+            found = self.calls.keep(key, kind)
+        arrays = self._converted(values, found.compute) if found.converts else values
+        tensor = wrap(trace.elementwise(self, found.shape, arrays, found.result))
+        if needs and modes.grad:
+            found.record(needs, operands, tensor)
+        return tensor
+
     def _run_in_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `call` does while tracing, and for outputs that are more than assigned to."""
+        """Do what `call` does for outputs that are more than assigned to, and for rare traces."""
         if modes.trace is not None:
             operands = modes.trace.operands(operands)
         records = False
@@ -384,20 +419,7 @@ class ElementwisePrimitive(Primitive):
             else:
                 note_given(operand)
                 values.append(operand)
-        if modes.trace is None or self.check is not None:
-            compute, result, shape = self._resolve_operands(operands)
-        else:  # what a traced function does thousands of times over
-            facts = [
-                (value.dtype, value.shape)
-                if isinstance(operand, Tensor)
-                else dtypes.kind_of_number(operand)
-                for operand, value in zip(operands, values, strict=True)
-            ]
-            key = ("traced", dtypes.defaults.floating, *facts)
-            found = self.find_call(key)
-            if found is None:
-                found = self.calls.keep(key, self._resolve_operands(operands))
-            compute, result, shape = found
+        compute, result, shape = self._resolve_operands(operands)
         array: Any
         if modes.trace is None:
             array = self._in_general(shape, compute, result)(*values)

@@ -291,7 +291,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool, out: Tensor | Non
             raise RuntimeError(
                 f"{name} should have at least 2 dimensions, but has {ndim} dimensions instead"
             )
-    require_side(input, input2)
+    require_side("cholesky_solve", input, input2)
     refuse_dtype("cholesky_solve_cpu", input2)
     side, factor = broadcast_batches(input, input2)
     result: Tensor = write_result("cholesky_solve", _solve(side, factor, upper), out, by_rows=True)

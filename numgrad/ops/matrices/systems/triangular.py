@@ -240,7 +240,7 @@ def triangular_solve(
                 f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it "
                 f"has {ndim} dimensions instead"
             )
-    require_side(input, A)
+    require_side("triangular_solve", input, A)
     refuse_dtype("triangular_solve_cpu", A)
     sides, matrices = broadcast_batches(input, A)
     solution, clone = _OLD_SOLVE.apply(
@@ -249,7 +249,7 @@ def triangular_solve(
     return _triangular_solve_type(solution, clone)
 
 
-def require_side(b: Tensor, A: Tensor) -> None:
+def require_side(function: str, b: Tensor, A: Tensor) -> None:
     """Raise, in the words of the older functions, unless a system fits."""
     if b._array.dtype != A._array.dtype:
         raise RuntimeError(
@@ -263,6 +263,6 @@ def require_side(b: Tensor, A: Tensor) -> None:
         )
     if rows != b._array.shape[-2]:
         raise RuntimeError(
-            "Incompatible matrix sizes for linear solve: each A matrix is "
+            f"Incompatible matrix sizes for {function}: each A matrix is "
             f"{rows} by {rows} but each b matrix is {b._array.shape[-2]} by {b._array.shape[-1]}"
         )

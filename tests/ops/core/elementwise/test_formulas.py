@@ -392,3 +392,100 @@ def test_what_is_no_formula_is_refused_when_it_is_declared(formula: Any, place: 
 def test_a_plus_in_front_is_no_operation() -> None:
     symbol = Symbol.input("input", is_complex=False)
     assert +symbol is symbol
+
+
+class Line:
+    """A class of the user's own, made of what a formula is given."""
+
+    slope = 3.0
+
+    def __init__(self, offset: Any) -> None:
+        self.offset = offset
+
+
+def test_classes_of_a_users_own_are_made_of_symbols_and_tensors() -> None:
+    function = rebound(lambda x: Line(x).offset * Line.slope)
+    found = function(Symbol.input("x", is_complex=False))
+    assert found.operation == "mul" and found.arguments[0].operation == "input"
+    assert function(ng.tensor([2.0])).tolist() == [6.0] and function(2.0) == 6.0
+    Line.slope = 4.0  # it keeps what it was
+    try:
+        assert function(2.0) == 6.0
+    finally:
+        Line.slope = 3.0
+
+
+def test_names_that_come_later_are_read_when_they_are_there() -> None:
+    names: dict[str, Any] = {"math": math}
+    exec("def rule(x): return later(x) * factor", names)
+    exec(
+        "def outer():\n"
+        "    def inner(x): return unbound(x) + 1\n"
+        "    yield inner\n"
+        "    unbound = math.sqrt\n"
+        "    yield inner\n",
+        names,
+    )
+    steps = names["outer"]()
+    early = rebound(next(steps))
+    function = rebound(names["rule"])
+    symbol = Symbol.input("x", is_complex=False)
+    for each in (early, function):
+        try_out("operation", "its rule", each, ["x"], "f")  # which is not known yet
+        with pytest.raises(NameError):
+            each(symbol)
+    names |= {"later": np.exp, "factor": 2.0}
+    assert function(symbol).arguments[0].operation == "exp"
+    names["later"] = np.sin  # it was read
+    assert function(symbol).arguments[0].operation == "exp" and function(0.0) == 2.0
+    late = rebound(next(steps))
+    assert late(symbol).arguments[0].operation == "sqrt" and late(4.0) == 3.0
+
+
+def test_helpers_of_helpers_are_rebound_once() -> None:
+    names: dict[str, Any] = {"np": np}
+    exec(
+        "def base(x): return np.tanh(x)\n"
+        "def first(x, inner=base): return inner(x) + base(x)\n"
+        "def second(x, *, inner=base): return inner(x) * base(x) + again(x, 0)\n"
+        "def again(x, count): return x if count else again(first(x), count + 1)\n"
+        "def whole(x): return second(x)\n",
+        names,
+    )
+    function = rebound(names["whole"])
+    inside = function.__globals__["second"].__globals__
+    assert inside["base"] is function.__globals__["second"].__kwdefaults__["inner"]
+    again = inside["again"]
+    assert again.__globals__["again"] is again
+    (inner,) = again.__globals__["first"].__defaults__
+    assert inner is inside["base"] is again.__globals__["first"].__globals__["base"]
+    x = np.array([0.25, -1.5])
+    np.testing.assert_allclose(
+        function(ng.tensor(x)).numpy(), np.tanh(x) ** 2 + 2 * np.tanh(x), 1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.clip(x, low=0.5),
+        lambda x: np.sinc(y=x),
+        lambda x: np.where(condition=x > 0, x=x, y=0.5),
+        lambda x: np.isnat(x),
+        lambda x: np.sum(x),
+        lambda x: math.dist(x, x),
+    ],
+)
+def test_what_numpy_does_to_numbers_alone_is_refused_for_symbols(function: Any) -> None:
+    with pytest.raises(TypeError, match="is not among what there is for single elements"):
+        rebound(function)(Symbol.input("x", is_complex=False))
+
+
+def test_rules_on_tensors_call_what_there_is_for_tensors() -> None:
+    x = ng.tensor([0.25, 0.5])
+    assert rebound(lambda x: np.square(x))(x).tolist() == [0.0625, 0.25]
+    assert rebound(lambda x: math.log(x, 2))(x).tolist() == [-2.0, -1.0]
+    assert rebound(lambda x: math.log(x, x))(2.0) == 1.0
+    for function in (lambda x: np.sum(x), lambda x: math.comb(x, x), lambda x: np.isnat(x)):
+        with pytest.raises(TypeError, match=r"^(numpy|math)\.\w+ is not among what there is"):
+            rebound(function)(x)

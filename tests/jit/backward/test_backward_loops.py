@@ -20,7 +20,7 @@ from numgrad.jit.rolling.prepare import prepared
 from tests.cases import examples
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 
-MODULE = importlib.import_module("numgrad.jit.front.backward_loops")
+MODULE = importlib.import_module("numgrad.jit.backward.loops")
 TURNS = 12
 
 # Lines of a body each: what is in `s` is handed on; `row` is another one in each turn.

@@ -17,8 +17,8 @@ from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.node_turns import NodeTurns, Target, find_turns
-from numgrad.jit.front.turn_inputs import Slot, TurnInputs, UnlikeTurns, nothing
+from numgrad.jit.backward.inputs import Slot, TurnInputs, UnlikeTurns, nothing
+from numgrad.jit.backward.turns import NodeTurns, Target, find_turns
 from numgrad.jit.ir.constructors import apply
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out

@@ -11,7 +11,7 @@ import numpy as np
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.jit.front.node_turns import NodeTurns
+from numgrad.jit.backward.turns import NodeTurns
 from numgrad.jit.ir.constructors import broadcast, constant
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.rolling.columns import is_same_number

@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Node
-from numgrad.jit.front.node_tokens import is_alike_in_part, token_of
+from numgrad.jit.backward.tokens import is_alike_in_part, token_of
 from numgrad.jit.rolling.ends import PRESENT
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
 
@@ -148,9 +148,10 @@ class _Search:
         self.nodes: list[Any] = sorted(needed, key=lambda node: -node.sequence)
         self.index: dict[Any, int] = {node: k for k, node in enumerate(self.nodes)}
         known: dict[Any, int] = {}
+        calls: dict[Any, Any] = {}
         self.tokens: list[int] = []
         for k, node in enumerate(self.nodes):
-            token = None if node in captures else token_of(node)
+            token = None if node in captures else token_of(node, calls)
             self.tokens.append(-k - 1 if token is None else known.setdefault(token, len(known)))
 
     def last_users(self) -> list[int]:

@@ -13,18 +13,30 @@ from numgrad.ops.core.nodes import Call, PrimitiveNode
 
 __all__ = ["is_alike_in_part", "token_of"]
 
+_TOLD_APART = frozenset((type(None), bool, int, str))  # which are equal only if they are the same
 
-def token_of(node: Any) -> Any:
-    """Return what is equal for nodes that record the same; None if there is no telling."""
+
+def token_of(node: Any, calls: dict[Any, Any] | None = None) -> Any:
+    """Return what is equal for nodes that record the same; None if there is no telling.
+
+    In `calls` is kept what was found out about what many nodes share.
+    """
     if not isinstance(node, PrimitiveNode) or node.attached is not None:
         return None
-    if any(type(target) is AccumulateGrad and _is_watched(target) for target in node.targets):
+    leaves = tuple([type(target) is AccumulateGrad for target in node.targets])
+    if True in leaves and any(
+        type(target) is AccumulateGrad and _is_watched(target) for target in node.targets
+    ):
         return None
+    shared = node.call
+    call = None if calls is None else calls.get(shared)
+    if call is None:
+        call = _meaning_of_call(shared)
+        if calls is not None:
+            calls[shared] = call
     saved = _meaning_of_saved(node)
-    call = _meaning_of_call(node.call)
     if saved is None or call is None:
         return None
-    leaves = tuple([type(target) is AccumulateGrad for target in node.targets])
     return type(node), call, saved, leaves
 
 
@@ -72,7 +84,9 @@ def _meanings(values: Iterable[Any]) -> tuple[Any, ...] | None:
     """Return what is equal for parameters that are the same; None if there is no telling."""
     found: list[Any] = []
     for value in values:
-        if value is None or isinstance(value, (bool, int, float, complex, str, np.dtype)):
+        if type(value) in _TOLD_APART:
+            found.append((type(value), value))
+        elif isinstance(value, (bool, int, float, complex, str, np.dtype)):
             found.append((type(value), repr(value)))
         elif type(value) in (tuple, list):
             inner = _meanings(value)
