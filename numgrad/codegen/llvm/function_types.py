@@ -226,7 +226,7 @@ class Typed:
                 case Do(value) | If(value) | While(value) | Choice(value):
                     self.of(value)
                 case Store(array, index, value):
-                    self.signature(OPERATORS["[]="], array, index, value)
+                    self.signature(operator.setitem, array, index, value)
                 case Infix("and" | "or", left, right):
                     if {self.plain(left), self.plain(right)} != {types.boolean}:
                         raise errors.TypingError("one of two values, neither true nor false")
