@@ -84,7 +84,10 @@ class FunctionWriter:
         self.builder.position_at_end(body)
         self._body(function.body)
         if not self.builder.block.is_terminated:
-            self._leave(types.none, context.get_dummy_value())
+            if typed.result == types.none:
+                self._leave(types.none, context.get_dummy_value())
+            else:  # behind a loop that only a value ends
+                self.builder.unreachable()
         self.expressions.fail()
         with self.builder.goto_block(self.variables.start):
             self.builder.branch(body)

@@ -22,6 +22,7 @@ from numgrad.codegen.loops import (
     SIGNS,
     Assign,
     Attribute,
+    Break,
     Call,
     Choice,
     Do,
@@ -95,6 +96,18 @@ def nested(statement: Statement) -> Iterator[Sequence[Statement]]:
         yield statement.otherwise
     elif isinstance(statement, For | While):
         yield statement.body
+
+
+def _always_returns(body: Sequence[Statement]) -> bool:
+    """Whether nothing goes on behind some statements."""
+    match body[-1:]:
+        case [Return()]:
+            return True
+        case [If(_, then, otherwise)]:
+            return _always_returns(then) and _always_returns(otherwise)
+        case [While(Number(True), inner)]:
+            return not any(isinstance(each, Break) for each in walk(inner))
+    return False
 
 
 class Signatures:
@@ -237,6 +250,8 @@ class Typed:
                     raise errors.TypingError("another name for an array, or one that is made")
         if isinstance(self.result, types.Array | types.BaseTuple):
             raise errors.TypingError("more than a number is returned")
+        if self.result != types.none and not _always_returns(self.function.body):
+            raise errors.TypingError("a number is returned, or none")
 
     def _assign(self, target: str, kind: Any) -> None:
         kind = types.unliteral(kind)
