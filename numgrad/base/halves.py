@@ -17,7 +17,6 @@ __all__ = [
     "HALVES",
     "WIDE",
     "add_halves",
-    "has_half",
     "narrowed",
     "sum_of_halves",
     "wide_dtype",
@@ -55,11 +54,6 @@ def narrowed(array: Array) -> Array:
     array([0.1], dtype=float16)
     """
     return array.astype(HALF)
-
-
-def has_half(values: Any) -> bool:
-    """Return whether one of several values is an array of float16."""
-    return any(type(value) is np.ndarray and value.dtype == HALF for value in values)
 
 
 @silent

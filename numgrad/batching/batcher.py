@@ -23,7 +23,7 @@ from numgrad.batching.rules import batched_result
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
 from numgrad.graph.modes.state import modes
-from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
+from numgrad.graph.recorder import Traced, at_hand, instead_of, note_copy, note_given, note_numbers
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
@@ -426,8 +426,7 @@ class Batcher(Worlds):
             )
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted "
-            f"to vmap over aten::{what}. Please file an issue at "
-            "https://github.com/pytorch/pytorch/issues if you need this feature."
+            f"to vmap over aten::{what}: use {instead_of(what)}"
         )
 
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:

@@ -176,6 +176,8 @@ run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
 # llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
 LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())
 
+# --- modules that Numba loads --------------------------------------------------------------------
+
 
 @cache
 def load_functions_of_arrays() -> None:

@@ -27,6 +27,7 @@ from numgrad.ops.creation.from_data import from_numpy
 __all__ = ["jvp", "linear_map", "linearize"]
 
 _API = "jvp(f, primals, tangents)"
+_LINEARIZE = "linearize(func, *primals)"
 
 
 @outside_inference
@@ -143,10 +144,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     (tensor([2., 0.]), tensor([0., 6.]))
     """
     found, spec = flatten_numbers(tuple(map(read_number_argument, primals)))
-    leaves = _tensors(found, "primals")
+    leaves = _tensors(found, "primals", _LINEARIZE)
     check_primals(leaves)
     linear, output_spec, _ = linear_map(
-        lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, False
+        lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, False, _LINEARIZE
     )
 
     @outside_inference
@@ -157,7 +158,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"Expected the tangents {given_spec!r} to have the same argspec as the primals "
                 f"{spec!r}"
             )
-        given = _tensors(given, "tangents")
+        given = _tensors(given, "tangents", _LINEARIZE)
         for number, (tangent, primal) in enumerate(zip(given, leaves, strict=True)):
             _check_like(number, tangent, primal)
         pushed = linear(given)
@@ -175,7 +176,7 @@ def _laid_out(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> l
 
 
 def linear_map(
-    function: Callable[[list[Tensor]], Any], leaves: list[Tensor], has_aux: bool
+    function: Callable[[list[Tensor]], Any], leaves: list[Tensor], has_aux: bool, api: str = _API
 ) -> tuple[Linearized, pytree.TreeSpec, Any]:
     """Run a function of a list of tensors, and return the map from its tangents to the output's.
 
@@ -190,9 +191,9 @@ def linear_map(
     specs: list[Any] = []
 
     def flat(stand_ins: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        output, aux, aux_spec = split_aux(function(stand_ins), has_aux, _API)
+        output, aux, aux_spec = split_aux(function(stand_ins), has_aux, api)
         outputs, spec = pytree.flatten(output)
-        check_tensors(outputs, _API)
+        check_tensors(outputs, api)
         specs[:] = spec, aux_spec
         return outputs, aux
 
@@ -210,9 +211,9 @@ def check_primals(primals: Sequence[Tensor]) -> None:
             )
 
 
-def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
+def _tensors(leaves: Sequence[Any], what: str, api: str = _API) -> list[Tensor]:
     if not leaves:
-        raise RuntimeError(f"{_API}: Expected {what} to contain at least one Tensor.")
+        raise RuntimeError(f"{api}: Expected {what} to contain at least one Tensor.")
     made = []
     for leaf in leaves:
         if isinstance(leaf, Tensor):
@@ -222,7 +223,7 @@ def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
         elif moves(leaf):
             made.append(read_plain(leaf))
         else:
-            raise RuntimeError(f"{_API}: Expected {what} to only contain Tensors, got {type(leaf)}")
+            raise RuntimeError(f"{api}: Expected {what} to only contain Tensors, got {type(leaf)}")
     return made
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "at_hand",
     "distance",
     "follow_strides",
+    "instead_of",
     "is_traced_array",
     "note_alternative",
     "note_copy",
@@ -420,6 +421,21 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
 def is_traced_array(array: Any) -> bool:
     """Whether an array has no numbers."""
     return type(array) is Traced
+
+
+# What to write instead of what returns as many elements as numbers say.
+_INSTEAD = {
+    "bincount": "zeros(count).index_add(0, input, weights), where count is a number",
+    "one_hot": "one_hot(tensor, num_classes), where num_classes is a number",
+    "repeat_interleave": "output_size=, which says how long the result is",
+    "unique": "sort(), and compare neighbours, or call it outside and pass in what it returns",
+}
+_INSTEAD["unique_consecutive"] = _INSTEAD["unique"]
+
+
+def instead_of(what: str) -> str:
+    """Return what to use where the shape of a result may not depend on numbers."""
+    return _INSTEAD.get(what, "where(mask, input, 0)")
 
 
 def refuse_shape_of(what: str, array: Any) -> None:

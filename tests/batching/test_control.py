@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -218,3 +219,44 @@ def test_an_index_beyond_the_branches_means_the_nearest(count):
     found = vmap(lambda i, x: switch(i, branches, x))(index, x)
     alone = [switch(int(i), branches, each) for i, each in zip(index.tolist(), x, strict=True)]
     assert found.tolist() == [each.item() for each in alone]
+
+
+@pytest.mark.parametrize(
+    ("signs", "expected"), [([1, 1], "yes"), ([-1, -1], "no"), ([1, -1], "both")]
+)
+def test_branches_change_python_once_for_all_that_take_them(
+    signs: list[int], expected: str
+) -> None:
+    ran = {"yes": 0, "no": 0}
+
+    def note(name: str, x: Any) -> Any:
+        ran[name] += 1
+        return x * 2 if name == "yes" else x
+
+    def mapped(x: Any) -> Any:
+        return cond(x > 0, lambda x: note("yes", x), lambda x: note("no", x), x)
+
+    found = vmap(mapped)(ng.tensor(signs))
+    assert found.tolist() == [2 * sign if sign > 0 else sign for sign in signs]
+    assert ran == {name: int(expected in (name, "both")) for name in ran}
+    with pytest.raises(ng.TraceError, match="make it a part of the carry and return it"):
+        ng.jit(vmap(mapped))(ng.tensor(signs))
+
+
+ADVICE = {
+    "bincount": "zeros(count).index_add(0, input, weights)",
+    "unique": "sort()",
+    "unique_consecutive": "sort()",
+    "nonzero": "where(mask, input, 0)",
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_what_has_no_shape_without_numbers_says_what_to_do(name: str) -> None:
+    x = ng.tensor([[1, 2, 2], [0, 1, 1]])
+    function = getattr(ng, name)
+    for call, error in ((ng.jit(function), ng.TraceError), (vmap(function), RuntimeError)):
+        with pytest.raises(error, match=re.escape(f"use {ADVICE[name]}")):
+            call(x if error is RuntimeError else x[0])
+    counts = ng.zeros(4).index_add(0, x[0], ng.ones(3))  # what is advised
+    assert counts.tolist() == ng.bincount(x[0], minlength=4).tolist()

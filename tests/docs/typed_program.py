@@ -120,7 +120,7 @@ def wrong(x: ng.Tensor) -> int:
     x[0] = "a"  # type: ignore[assignment]
     ng.transpose_copy(x, "first", 1)  # type: ignore[arg-type]
     x.squeeze_("first")  # type: ignore[arg-type]
-    ng.arange("a")  # type: ignore[arg-type]
+    ng.arange("a")  # type: ignore[call-overload]
     x.register_hook("x")  # type: ignore[arg-type]
     slope: int = grad(x.sum(), x)[0]  # type: ignore[assignment]
     return x.sum() + slope  # type: ignore[return-value]

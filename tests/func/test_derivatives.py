@@ -163,3 +163,14 @@ def test_cotangents_are_one_argument(extra: list[str]) -> None:
     with pytest.raises(TypeError, match="cotangents are one argument"):
         pull(x, *[kinds[each] for each in extra])
     assert pull((x, x), False)[0].item() == 4
+
+
+def test_errors_of_linearize_name_it() -> None:
+    x = ng.ones(3)
+    for call in (
+        lambda: func.linearize(lambda x: 3, x),
+        lambda: func.linearize(lambda x: x),
+        lambda: func.linearize(lambda x: x, "x"),
+    ):
+        with pytest.raises(RuntimeError, match=r"^linearize\(func, \*primals\): "):
+            call()

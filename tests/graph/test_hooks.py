@@ -235,3 +235,13 @@ def test_a_retained_gradient_under_create_graph_can_be_differentiated(lib: Any) 
     first = y.grad
     (second,) = lib.autograd.grad(first, w)
     assert first.item() == 12.0 and second.item() == 12.0
+
+
+def test_hooks_of_each_of_several_outputs_change_their_own_gradient(lib: Any) -> None:
+    for chosen in range(4):
+        x = lib.arange(8.0).reshape(4, 2).requires_grad_()
+        parts = x.unbind()
+        parts[chosen].register_hook(lambda g: g * 10)
+        sum((k + 1) * part.sum() for k, part in enumerate(parts)).backward()
+        wanted = [[(k + 1.0) * (10 if k == chosen else 1)] * 2 for k in range(4)]
+        assert x.grad.tolist() == wanted

@@ -121,3 +121,11 @@ def test_offsets_count_from_the_lowest_element_of_the_memory() -> None:
         assert x.as_strided((2,), (1,), 0).tolist() == [given.min(), given.min() + 1]
     z = ng.from_numpy((memory + 1j)[::-1])
     assert [z.storage_offset(), z[3:].storage_offset(), z[3:].real.storage_offset()] == [11, 8, 16]
+
+
+def test_dims_of_one_element_have_steps_of_their_own_where_nothing_lies_between() -> None:
+    one = as_strided(np.arange(6.0), (2, 1, 3), (24, 0, 8))
+    flat, strides = compact(one)
+    assert flat.tolist() == one.reshape(-1).tolist() and strides == (24, 8, 8)
+    repeated = as_strided(np.arange(6.0), (2, 4, 3), (24, 0, 8))
+    assert compact(repeated)[1] == (24, 0, 8)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.backward.engine import _add, _lies_as_sum
 
 DTYPES = ["float16", "float32", "float64", "complex64", "complex128"]
 # What becomes of a tensor, by how often its gradient comes back. Some ways hand on the array that
@@ -170,3 +171,42 @@ def test_sums_that_overflow_float16_are_infinite_without_a_warning(recwarn: Any)
         (WAYS[first][0](met) + WAYS[second][0](met)).backward(ng.full_like(x, 60000.0))
         assert x.grad.tolist() == [[float("inf")] * 2] * 2, (place, first, second)
     assert not recwarn.list
+
+
+def test_the_second_gradient_takes_the_sum_only_if_the_sum_lies_as_it_does() -> None:
+    rows, columns = np.ones((3, 4)), np.ones((4, 3)).T
+    row, gaps = np.ones(4), np.ones(8)[::2]
+    one: Any = np.broadcast_to(np.float64(1), (3, 4))
+    for present, gradient, wanted in (
+        (rows, rows, True),
+        (rows, columns, False),
+        (columns, rows, False),
+        (columns, columns, True),
+        (one, rows, True),
+        (one, columns, True),
+        (rows, one, False),
+        (row, gaps, True),
+        (gaps, row, True),
+        (row[0, ...], row[1, ...], True),
+        (np.ones((2, 3, 4)), np.ones((4, 3, 2)).T, False),
+        (np.ones((2, 3, 4)), np.ones((2, 3, 4)), True),
+    ):
+        assert _lies_as_sum(present, gradient) == wanted
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.booleans()), max_size=9))
+def test_gradients_that_arrive_are_added_to_memory_that_is_nobody_elses(arrivals: Any) -> None:
+    arrived: list[Any] = [None, False] * 3
+    foreign, sums = [], [np.zeros((2, 3)) for _ in range(3)]
+    for turn, (number, owned, turned) in enumerate(arrivals):
+        gradient = np.full((3, 2), turn + 1.0).T if turned else np.full((2, 3), turn + 1.0)
+        if not owned:
+            foreign.append((gradient, turn + 1.0))
+        _add(arrived, number, gradient, owned)
+        sums[number] += turn + 1.0
+        for array, value in foreign:
+            assert np.all(array == value)
+        for output, total in enumerate(sums):
+            found, is_owned = arrived[2 * output : 2 * output + 2]
+            assert found is None if not total.any() else np.array_equal(found, total)
+            assert not (is_owned and any(found is array for array, _ in foreign))

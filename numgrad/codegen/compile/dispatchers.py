@@ -17,10 +17,7 @@ from numba.extending import register_jitable
 
 from numgrad.codegen.compile.pipelines import PART, pipeline
 from numgrad.codegen.llvm.function_types import Part
-from numgrad.codegen.numba_private import (
-    CPUDispatcher,
-    global_compiler_lock,
-)
+from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
 from numgrad.runtime.garbage import without_collections
 from numgrad.runtime.interrupts import undisturbed
 

@@ -88,7 +88,8 @@ class Lowered:
         order = sorted(inputs)
         sources = [(order.index(k), len(results) + at) for at, k in enumerate(known)]
         behind = [after for _, after in known.values()]
-        graph = Graph([inputs[k] for k in order], [*results, *behind])
+        own = [inputs[k] for k in order]
+        graph = Graph(own, [*results, *behind], trace.graph.unread)
         self.graph: Graph = prepared(graph)
         warn_of_unrolled(self.graph, trace.files, trace.caller)
         self._program = Program(self.graph, sources)

@@ -18,6 +18,7 @@ from numgrad.base.dtypes import of_numpy
 from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import (
     Traced,
+    instead_of,
     place_of,
 )
 from numgrad.graph.tensor import Tensor, wrap
@@ -394,7 +395,7 @@ class Tracer(TracedValues):
         """Raise for an operation whose result's shape depends on numbers."""
         self._fail(
             f"the shape of what {what} returns depends on the numbers in a tensor, and while a "
-            "function is traced tensors have none: use where(mask, input, 0)"
+            f"function is traced tensors have none: use {instead_of(what)}"
         )
 
     # --- how --------------------------------------------------------------------------------------

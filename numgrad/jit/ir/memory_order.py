@@ -209,12 +209,15 @@ class Laid(NamedTuple):
         The dims as memory has them, the outermost first.
     is_dense : bool
         Whether the elements fill their memory, each place once.
+    itemsize : int
+        Bytes of an element.
     """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     order: list[int]
     is_dense: bool
+    itemsize: int
 
     def in_memory(self, value: Value) -> Value:
         """Return what a program is to compute for a result of a value."""
@@ -231,8 +234,7 @@ class Laid(NamedTuple):
         """Return the dims of what the program computed as `place` has them, if that is all."""
         places = [self.order.index(dim) for dim in range(len(self.shape))]
         there = np.empty([self.shape[dim] for dim in self.order], np.uint8).transpose(places)
-        itemsize = min(filter(None, map(abs, self.strides)), default=1)
-        same = tuple([step * itemsize for step in there.strides]) == self.strides
+        same = tuple([step * self.itemsize for step in there.strides]) == self.strides
         return tuple(places) if self.is_dense and same and there.shape == self.shape else None
 
     def place(self, array: Array) -> Array:
@@ -255,4 +257,5 @@ def laid(place: Array) -> Laid | None:
     if strides == np.empty(shape, place.dtype).strides:
         return None
     once = place[tuple([slice(None if step else 1) for step in strides])]
-    return Laid(shape, strides, by_stride(place), is_dense(once) or not place.size)
+    fills = is_dense(once) or not place.size
+    return Laid(shape, strides, by_stride(place), fills, place.itemsize)

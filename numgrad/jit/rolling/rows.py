@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from numgrad.jit.ir.constructors import join, reshape, view
+from numgrad.jit.ir.constructors import broadcast, join, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.rolling.tokens import are_alike, rebased
 
 __all__ = ["Row", "is_even", "stack", "step"]
+
+
+FEW_RUNS = 4  # of a number in all turns of a run: of so many the numbers are an array
 
 
 class Row(NamedTuple):
@@ -90,8 +94,7 @@ def stack(row: Row, reverse: bool) -> Value:
     if strided is None and all(part.operation == "constant" for part in parts):
         if reverse:
             parts.reverse()
-        numbers = np.array([part.attributes["value"] for part in parts], parts[0].dtype)
-        return Value("array", (), numbers.shape, numbers.dtype, array=numbers, made=True)
+        return _numbers(parts)
     found = [reshape(part, (1, *part.shape)) for part in (*parts[:start], *parts[stop:])]
     if strided is not None:
         whole = _stacked_path(
@@ -101,6 +104,22 @@ def stack(row: Row, reverse: bool) -> Value:
     if reverse:
         found.reverse()
     return join(found, 0)
+
+
+def _numbers(constants: Sequence[Value]) -> Value:
+    """Return numbers along a dim: an array, or where few alternate what loops fill in.
+
+    Whether it is the first turn is such a row. With an array in it a program is not compiled as one
+    function, unless that is so short that its numbers are written down.
+    """
+    dtype = constants[0].dtype
+    numbers = np.array([each.attributes["value"] for each in constants], dtype)
+    bits = numbers.view(np.uint8).reshape(len(numbers), -1)
+    ends = np.flatnonzero((bits[1:] != bits[:-1]).any(1)) + 1
+    if len(ends) >= FEW_RUNS:
+        return Value("array", (), numbers.shape, dtype, array=numbers, made=True)
+    bounds = [0, *ends.tolist(), len(numbers)]
+    return join([broadcast(constants[a], (b - a,)) for a, b in pairwise(bounds)], 0)
 
 
 def _stacked_path(

@@ -192,8 +192,12 @@ def _groups(
 def restore(
     result: Array, layout: Arrangement, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool
 ) -> Array:
-    """Give the flat `result` of a reduction its shape, C-contiguous, its dims in order again."""
-    kept = layout.kept
+    """Give the flat `result` of a reduction its shape, C-contiguous, its dims in order again.
+
+    Dims of length 1 may stand anywhere, and are put in last: to NumPy an array is contiguous
+    whatever their strides are.
+    """
+    kept = [i for i in layout.kept if shape[i] != 1]
     if any(a > b for a, b in pairwise(kept)):
         permuted = result.reshape([shape[i] for i in kept])
         result = np.ascontiguousarray(permuted.transpose(np.argsort(kept)))

@@ -18,6 +18,7 @@ __all__ = [
     "positions",
     "repeats_elements",
     "strided_view",
+    "view_strides",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -58,6 +59,47 @@ def strided_view(array: Array, layout: Layout) -> Array:
         "version": 3,
     }
     return np.asarray(_Window(array, window))
+
+
+def view_strides(array: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the strides of a view of an array in another shape; None if it needs a copy.
+
+    Dims of length 1 may have any stride. PyTorch gives them that of a dim which goes over what
+    stands behind them, and Python sees it, so these do, too. The shape has as many elements.
+
+    Examples
+    --------
+    >>> view_strides(np.zeros((2, 3)).T, (3, 1, 2)), view_strides(np.zeros((2, 3)).T, (6,))
+    ((1, 6, 3), None)
+    """
+    itemsize = array.itemsize
+    if not array.size:  # there is nothing to go over: as if row by row
+        if shape == array.shape:
+            return layout_of(array)[1]
+        steps, step = [], 1
+        for length in reversed(shape):
+            steps.append(step)
+            step *= max(length, 1)
+        return tuple(reversed(steps))
+    dims = [(n, step // itemsize) for n, step in zip(array.shape, array.strides, strict=True)]
+    found: list[int] = []
+    left = list(shape)
+    # From the last dim on, dims that go on from each other are one stretch, and so are those of
+    # length 1 in front of any.
+    while dims:
+        count, step = dims.pop()
+        stretch = step
+        while dims and (dims[-1][0] == 1 or dims[-1][1] == count * step):
+            count *= dims.pop()[0]
+        taken = 1
+        while left and (taken < count or left[-1] == 1):
+            found.append(stretch)
+            length = left.pop()
+            taken, stretch = taken * length, stretch * length
+        if taken != count:
+            return None
+    found += [1] * len(left)  # of an array without dims
+    return tuple(reversed(found))
 
 
 def layout_of(array: Array) -> Layout:

@@ -2,13 +2,15 @@
 
 An `Elementwise` computes one or several expressions of the same named inputs in one pass. Its loop
 is emitted and compiled for each *pattern* of operands (see `numgrad.codegen.render`) and their
-dtypes. What a call takes beyond that is found out once for operands of given shapes and strides.
+dtypes. What a call takes beyond that is found out for operands of given shapes and strides: once by
+whoever makes calls like it (`function_for`), since nothing of calls is remembered here.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +18,6 @@ from numba import from_dtype, types
 
 from numgrad.base.tuning import (
     FEW_ELEMENTS,
-    REMEMBERED_CALLS,
     THREAD_BYTES_ARITHMETIC,
     THREAD_BYTES_FUNCTIONS,
 )
@@ -67,7 +68,6 @@ class Elementwise:
         self.formula = formula
         self.loops: dict[str, Any] = {}  # by pattern; of strided loops, with the modes
         self.entries: dict[Any, Any] = {}
-        self.calls: dict[Any, tuple[Any, Any]] = {}
         self.is_quick: bool | None = None  # found out when it first matters
 
     def loop(self, pattern: str, modes: str | None = None) -> Any:
@@ -120,10 +120,11 @@ class Elementwise:
         shape: tuple[int, ...],
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
-        outputs: Sequence[Array] | None = None,
         shapes: Sequence[tuple[int, ...]] | None = None,
     ) -> list[Array]:
         """Compute the outputs for operands that broadcast to `shape`.
+
+        What that takes is found out for this one call: see `function_for`.
 
         Parameters
         ----------
@@ -132,63 +133,89 @@ class Elementwise:
         operands : sequence of array or number
             One for each input.
         dtypes : sequence of numpy.dtype
-            The dtype of each output.
-        outputs : sequence of array, optional
-            C-contiguous arrays to write to. New ones have the strides that PyTorch gives the
-            result: if the operands are transposed, it is too.
+            The dtype of each output. They have the strides that PyTorch gives results: if the
+            operands are transposed, these are too.
         shapes : sequence of tuple of int, optional
             For each output a shape that broadcasts to `shape`: the values are summed to it, as the
-            gradient of an operand that was broadcast is, without being stored. Not with `outputs`.
+            gradient of an operand that was broadcast is, without being stored.
         """
-        call, back = self.prepared(shape, operands, dtypes, outputs is None, shapes)
-        results: list[Array] = call(operands, outputs)
-        return results if back is None else [result.transpose(back) for result in results]
+        call, back = self._prepare(shape, shapes, operands, dtypes)
+        return _turned(call(operands), back)
 
-    def prepared(
+    def prepared_once(self) -> Callable[..., list[Array]]:
+        """Return what makes calls: the first one finds out what they take, for all that are alike.
+
+        So it is for operands whose shapes, strides and dtypes are those of the first.
+        """
+        known: tuple[Any, tuple[int, ...] | None] | None = None
+
+        def call(
+            shape: tuple[int, ...],
+            operands: Sequence[Array | Number],
+            dtypes: Sequence[np.dtype[Any]],
+        ) -> list[Array]:
+            nonlocal known
+            if known is None:
+                known = self._prepare(shape, None, operands, dtypes)
+            run, back = known
+            return _turned(run(operands), back)
+
+        return call
+
+    def function_for(
         self,
         shape: tuple[int, ...],
         operands: Sequence[Array | Number],
+        casts: Sequence[np.dtype[Any]],
         dtypes: Sequence[np.dtype[Any]],
-        is_new: bool = True,
         shapes: Sequence[tuple[int, ...]] | None = None,
-    ) -> tuple[Any, Any]:
-        """Return what computes such a call, and the order of the dims that its results get."""
-        key = (shape, is_new, shapes, *dtypes, *map(_description, operands))
-        found = self.calls.get(key)
-        if found is None:
-            found = self._prepare(shape, is_new, shapes, operands, dtypes)
-            if len(self.calls) >= REMEMBERED_CALLS:
-                self.calls.clear()
-            self.calls[key] = found
-        return found
+        *,
+        several: bool = True,
+    ) -> Callable[..., Any]:
+        """Return a function of operands that lie as these, which computes the outputs.
 
-    def specialised(
+        It looks at nothing again: whoever makes calls keeps it, by what tells them apart.
+
+        Parameters
+        ----------
+        shape, operands, dtypes, shapes
+            Those of a call.
+        casts : sequence of numpy.dtype
+            What each operand is cast or converted to.
+        several : bool
+            Whether the function returns a list; otherwise the one output that there is.
+        """
+        casters = _casters(operands, casts)
+        given = [each(operand) for each, operand in zip(casters, operands, strict=True)]
+        call, back = self._prepare(shape, shapes, given, dtypes)
+        on_one_thread = 0 < math.prod(shape) <= max(FEW_ELEMENTS, self._grain(dtypes))
+        if on_one_thread and isinstance(call, (FlatCall, StridedCall)):
+            return specialised_call(call, operands, casts, back, several=several)
+
+        def compute(*values: Any) -> Any:
+            given = [each(value) for each, value in zip(casters, values, strict=True)]
+            results = _turned(call(given), back)
+            return results if several else results[0]
+
+        return compute
+
+    def _prepare(
         self,
         shape: tuple[int, ...],
+        shapes: Sequence[tuple[int, ...]] | None,
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
-        result: np.dtype[Any],
-    ) -> Callable[..., Array] | None:
-        """Return a function that is the quickest to compute one output on one thread.
-
-        It is for no other shapes, strides and dtypes than those of `operands`; `dtypes` are what
-        these are cast to. None where threads share the work, and where there is none.
-        """
-        size, grain = math.prod(shape), self._grain([result])
-        if not 0 < size <= max(FEW_ELEMENTS, grain):
-            return None
-        converted: list[Any] = []
-        for operand, dtype in zip(operands, dtypes, strict=True):
-            if type(operand) is not np.ndarray:
-                converted.append(converter(dtype)(operand))
-            elif operand.dtype == dtype:  # as it is: to cast may mean to copy, in another order
-                converted.append(operand)
-            else:
-                converted.append(as_dtype(operand, dtype))
-        order, back = _orders(shape, converted)
-        call = self._make_call(shape, order, converted, [result], grain)
-        found: Callable[..., Array] = specialised_call(call, operands, dtypes, back)
-        return found
+    ) -> tuple[Any, tuple[int, ...] | None]:
+        """Find out what a call takes, and the order of the dims that its results get."""
+        if shapes is not None:
+            orders = self._orders_of(shape, operands, len(dtypes))
+            grain = self._grain(dtypes)
+            call: Any = SummingCall(
+                self._strided_loop, shape, operands, dtypes, shapes, orders, grain
+            )
+            return call, None
+        order, back = _orders(shape, operands)
+        return self._make_call(shape, order, operands, dtypes), back
 
     def _make_call(
         self,
@@ -196,44 +223,21 @@ class Elementwise:
         order: tuple[int, ...] | None,
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
-        grain: int,
     ) -> FlatCall | StridedCall:
         """Find out what a call takes that sums nothing."""
         ordered = shape if order is None else tuple([shape[dim] for dim in order])
+        grain = self._grain(dtypes)
         if math.prod(shape) <= FEW_ELEMENTS or all(
             is_flat(_transpose(o, order), ordered) for o in operands
         ):
             return FlatCall(self._flat_loop, shape, order, operands, dtypes, grain)
         return StridedCall(self._strided_loop, shape, order, operands, dtypes, grain)
 
-    def _prepare(
-        self,
-        shape: tuple[int, ...],
-        is_new: bool,
-        shapes: Sequence[tuple[int, ...]] | None,
-        operands: Sequence[Array | Number],
-        dtypes: Sequence[np.dtype[Any]],
-    ) -> tuple[Any, Any]:
-        """Find out what a call takes."""
-        order = back = None
-        if is_new and shapes is None:
-            order, back = _orders(shape, operands)
-        grain = self._grain(dtypes)
-        if shapes is not None:
-            orders = self._orders_of(shape, operands)
-            call: Any = SummingCall(
-                self._strided_loop, shape, operands, dtypes, shapes, orders, grain
-            )
-        else:
-            call = self._make_call(shape, order, operands, dtypes, grain)
-        return call, back
-
     def _orders_of(
-        self, shape: tuple[int, ...], operands: Sequence[Array | Number]
+        self, shape: tuple[int, ...], operands: Sequence[Array | Number], outputs: int
     ) -> list[tuple[int, ...]]:
         """Return for each output that is summed, or stands beside one, the order of its dims."""
-        symbols = {name: Symbol.input(name, False) for name in self.inputs}
-        return [tuple(range(len(shape)))] * len(self.formula(symbols))
+        return [tuple(range(len(shape)))] * outputs
 
     def _grain(self, dtypes: Sequence[np.dtype[Any]]) -> int:
         """Return how many elements a thread takes at least."""
@@ -262,11 +266,30 @@ class Elementwise:
         return self._entry(pattern, modes, (*_STRIDED_HEAD, *signature, *of_room))
 
 
-def _description(operand: Array | Number) -> Any:
-    """Return what a call depends on: for an array all but its place and its values."""
-    if type(operand) is np.ndarray:
-        return (operand.shape, operand.strides, operand.dtype)
-    return type(operand)
+def _casters(
+    operands: Sequence[Array | Number], dtypes: Sequence[np.dtype[Any]]
+) -> list[Callable[[Any], Any]]:
+    """Return what makes of operands like these what a loop takes.
+
+    An array of the right dtype stays as it is: to cast may mean to copy, in another order.
+    """
+    return [
+        converter(dtype)
+        if type(operand) is not np.ndarray
+        else _as_it_is
+        if operand.dtype == dtype
+        else partial(as_dtype, dtype=dtype)
+        for operand, dtype in zip(operands, dtypes, strict=True)
+    ]
+
+
+def _as_it_is(array: Array) -> Array:
+    return array
+
+
+def _turned(results: list[Array], back: tuple[int, ...] | None) -> list[Array]:
+    """Return results with their dims in order."""
+    return results if back is None else [result.transpose(back) for result in results]
 
 
 def _signature(arguments: Sequence[Any], layout: Literal["A", "C"]) -> tuple[Any, ...] | None:

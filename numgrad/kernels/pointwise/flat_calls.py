@@ -122,18 +122,15 @@ class FlatCall:
         flat = [read(operand) for read, operand in zip(self.readers, operands, strict=True)]
         self.loop = find_loop(pattern, [*flat, *(np.empty(0, dtype) for dtype in self.dtypes)])
 
-    def __call__(
-        self, operands: Sequence[Array | Number], outputs: Sequence[Array] | None
-    ) -> list[Array]:
+    def __call__(self, operands: Sequence[Array | Number]) -> list[Array]:
         """Compute the outputs, their dims in the order of the loops."""
-        if outputs is None:
-            outputs = [empty(self.shape, dtype) for dtype in self.dtypes]
+        outputs = [empty(self.shape, dtype) for dtype in self.dtypes]
         arguments = [read(operand) for read, operand in zip(self.readers, operands, strict=True)]
         arguments += [output if output.ndim == 1 else output.ravel() for output in outputs]
         loop, size = self.loop, outputs[0].size
         if size <= self.grain:
             loop(*arguments)
-            return list(outputs)
+            return outputs
         is_array = [type(argument) is np.ndarray for argument in arguments]
 
         def task(start: int, stop: int) -> None:
@@ -145,7 +142,7 @@ class FlatCall:
             )
 
         parallel_for(task, size, self.grain)
-        return list(outputs)
+        return outputs
 
 
 def _reader(

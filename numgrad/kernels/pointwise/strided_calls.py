@@ -92,12 +92,9 @@ class StridedCall:
         examples += [np.empty(0, dtype) for dtype in self.dtypes]
         self.loop = find_loop(pattern, modes, examples)
 
-    def __call__(
-        self, operands: Sequence[Array | Number], outputs: Sequence[Array] | None
-    ) -> list[Array]:
+    def __call__(self, operands: Sequence[Array | Number]) -> list[Array]:
         """Compute the outputs, their dims in the order of the loops."""
-        if outputs is None:
-            outputs = [empty(self.shape, dtype) for dtype in self.dtypes]
+        outputs = [empty(self.shape, dtype) for dtype in self.dtypes]
         arguments = [read(operand) for read, operand in zip(self.anchors, operands, strict=True)]
         arguments += [anchor_of(output) for output in outputs]
         loop, lengths, steps, column = self.loop, self.lengths, self.steps, self.column
@@ -113,7 +110,7 @@ class StridedCall:
             parallel_for(lambda a, b: block(a, b, 0, width), rows, max(1, grain // width))
         else:
             parallel_for(lambda a, b: block(0, rows, a, b), width, max(1, grain // rows))
-        return list(outputs)
+        return outputs
 
 
 def prepare(

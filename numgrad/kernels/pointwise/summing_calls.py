@@ -136,7 +136,7 @@ class SummingCall:
         """Return room for a block of each output that sums elements of rows; and the deal."""
         return [*(np.empty(SUM_BLOCK, dtype) for dtype in self.room), *self.deal]
 
-    def __call__(self, operands: Sequence[Array | Number], outputs: None) -> list[Array]:
+    def __call__(self, operands: Sequence[Array | Number]) -> list[Array]:
         """Compute the outputs."""
         arguments = [read(operand) for read, operand in zip(self.anchors, operands, strict=True)]
         values = [

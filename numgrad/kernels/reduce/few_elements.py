@@ -99,11 +99,14 @@ def as_it_lies(
     laid = arranged(None, shape, dims, order)
     if laid.rest or laid.inner > TILE:
         return None
-    in_order = tuple([shape[dim] for dim in laid.kept])
+    kept = [*laid.kept]
+    if kept != sorted(kept):  # dims of length 1 are put in last, as `restore` does it
+        kept = [dim for dim in kept if shape[dim] != 1]
+    in_order = tuple([shape[dim] for dim in kept])
     run = make(FewElements(laid.outer, laid.n, laid.inner, in_order))
     if run is None:
         return None
-    target, back = reduced_shape(shape, dims, keepdim), np.argsort(laid.kept).tolist()
+    target, back = reduced_shape(shape, dims, keepdim), np.argsort(kept).tolist()
     if order == sorted(order) and target == in_order:
         return run
     if back == sorted(back):

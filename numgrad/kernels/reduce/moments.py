@@ -8,6 +8,7 @@ by that of Chan, Golub and LeVeque, exponentials by moving them to a common maxi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from numgrad.runtime.memory import empty
 __all__ = [
     "exponential_rows",
     "logsumexp",
+    "prepared_logsumexp",
     "specialised_logsumexp",
     "specialised_var",
     "std",
@@ -356,7 +358,23 @@ def _log_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[
     return tops, sums
 
 
-def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+def prepared_logsumexp(
+    array: Array, dims: tuple[int, ...], keepdim: bool
+) -> Callable[[Array], Array] | None:
+    """Return what takes `logsumexp` of complex arrays that lie as this one; None of others."""
+    if array.dtype.kind != "c":
+        return None
+    kernels = _SHIFTED_EXP.prepared_once(), _SHIFTED_LOG.prepared_once()
+    return lambda array: _complex_logsumexp(array, dims, keepdim, *kernels)
+
+
+def _complex_logsumexp(
+    array: Array,
+    dims: tuple[int, ...],
+    keepdim: bool,
+    exponential: Callable[..., list[Array]] = _SHIFTED_EXP,
+    logarithm: Callable[..., list[Array]] = _SHIFTED_LOG,
+) -> Array:
     """Shift by the greatest real part, which decides the magnitude of an exponential."""
     if math.prod([array.shape[dim] for dim in dims]) == 0:
         return np.full_like(sum(array, dims, keepdim), -math.inf)
@@ -365,7 +383,7 @@ def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Ar
     dtype = array.dtype
     # Array and centre are both complex, so that the loop has one pattern.
     centre = top.astype(dtype)
-    (powers,) = _SHIFTED_EXP(array.shape, [array, centre], [dtype])
+    (powers,) = exponential(array.shape, [array, centre], [dtype])
     total = sum(powers, dims, True)
-    (total,) = _SHIFTED_LOG(total.shape, [total, centre], [dtype])
+    (total,) = logarithm(total.shape, [total, centre], [dtype])
     return total.reshape(reduced_shape(array.shape, dims, keepdim))

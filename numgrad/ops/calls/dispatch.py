@@ -17,11 +17,12 @@ from weakref import WeakSet
 
 import numpy as np
 
-from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.calls.keys import NAMES, typed
 from numgrad.ops.calls.programs import compile_call
 from numgrad.ops.calls.steps import Steps, note_steps
+from numgrad.ops.calls.table import Table
 from numgrad.ops.calls.write_programs import compile_write
 
 __all__ = ["Calls", "forget_calls"]
@@ -63,9 +64,9 @@ class Calls:
 
     Attributes
     ----------
-    programs : dict
+    programs : Table
         For each key what runs the call, or returns None if it has to go the long way.
-    seen : dict
+    seen : Table
         For keys that have no program how often they were met: calls may differ every time.
     """
 
@@ -92,8 +93,8 @@ class Calls:
         self.function = function
         self.sequence, self.elementwise = sequence, elementwise
         self.numbers, self.writes = numbers, writes
-        self.programs: dict[Any, Any] = {}
-        self.seen: dict[Any, int] = {}
+        self.programs = Table()
+        self.seen = Table()
         _TABLES.add(self)
 
     @property
@@ -133,16 +134,13 @@ class Calls:
         applies_one = _takes_just(steps, tensors, in_order)
         if not self.sequence or applies_one or len(set(map(id, tensors))) == len(tensors):
             program = self._compile(tensors, steps, result, in_order, applies_one)
-            self.keep(key, program or (function if self.elementwise else _go_the_long_way))
+            self.programs.keep(key, program or (function if self.elementwise else _go_the_long_way))
         steps.pack()
         return result
 
     def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:
         """Count a call; return whether a program for its key would pay, if there can be one."""
-        seen = self.seen
-        if len(seen) >= REMEMBERED_CALLS:
-            seen.clear()
-        times = seen[key] = seen.get(key, 0) + 1
+        times = self.seen.keep(key, self.seen.get(key, 0) + 1)
         if times < _SECOND or (times < _OFTEN and float in map(type, statics)):
             return False
         return _is_remembered(statics)
@@ -170,13 +168,6 @@ class Calls:
         if steps.write is not None:
             return None
         return compile_call(tensors, steps, result, sequence=self.sequence, in_order=only)
-
-    def keep(self, key: Any, program: Any) -> Any:
-        """Remember something under a key, and return it."""
-        if len(self.programs) >= REMEMBERED_CALLS:
-            self.programs.clear()
-        self.programs[key] = program
-        return program
 
 
 def _is_remembered(statics: tuple[Any, ...]) -> bool:

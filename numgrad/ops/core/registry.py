@@ -113,7 +113,7 @@ def make_front(
     """
     kernel, plain = primitive.kernel, primitive.plain_dtypes
     arity = len(primitive.inputs)
-    find, keep = primitive.find_call, primitive.calls.keep
+    find, keep = primitive.find_call, primitive.calls.programs.keep
 
     def new_calls(kind: Kind) -> Any:
         """Make room for the calls of operands of a kind: of tensors, and of one and a number."""

@@ -55,6 +55,7 @@ _PARAMETERS = {
         ("view", "alias_in_shape", "unsafe_view", "squeeze_all", "expand", "trace"), _SIZES
     ),
     **dict.fromkeys(("squeeze_dim", "squeeze_dims", "drop_first_dim"), _SIZES),
+    "unsqueeze": "dim",
     "permute": "dims",
     "transpose": "dim0 dim1",
     **dict.fromkeys(("diagonal", "diagonal_copy"), f"{_DIAGONAL} {_SIZES}"),
@@ -127,26 +128,6 @@ def _summed_dims(node: Any) -> tuple[int, ...]:
     return (*range(extra), *[extra + k for k, (a, b) in enumerate(kept) if a != b])
 
 
-def _dim_of_one(longer: tuple[int, ...], shorter: tuple[int, ...]) -> int | None:
-    """Return a dim of size 1 which is in one shape and not in the other, the first such."""
-    for dim, length in enumerate(longer):
-        if length == 1 and longer[:dim] + longer[dim + 1 :] == shorter:
-            return dim
-    return None
-
-
-def _squeezed_dims(node: Any) -> tuple[int, ...]:
-    """Return dims of size 1 that are left out of a shape."""
-    left = list(node.parameters["shape"])
-    found = []
-    for dim, length in enumerate(node.shapes[0][0]):
-        if left and left[0] == length:
-            left.pop(0)
-        else:
-            found.append(dim)
-    return tuple(found)
-
-
 def _widths(node: Any) -> tuple[int, ...]:
     """Return how wide a pad is, from the last dim on to the first one that is padded."""
     widths = list(node.parameters["widths"])
@@ -155,8 +136,7 @@ def _widths(node: Any) -> tuple[int, ...]:
     return tuple([width for pair in reversed(widths) for width in pair])
 
 
-# What is found otherwise. Which of several equal dims was squeezed does not matter to the rule: it
-# is the first of them here.
+# What is found otherwise.
 _FOUND: dict[str, dict[str, Reader]] = {
     **{
         key: {"self_sym_numel": lambda node: math.prod(node.shapes[0][0])}
@@ -176,13 +156,8 @@ _FOUND: dict[str, dict[str, Reader]] = {
         "self_sym_sizes": lambda node: node.shapes[0][0],
     },
     "constant_pad_nd": {"pad": _widths},
-    "unsqueeze": {
-        "dim": lambda node: _dim_of_one(node.parameters["shape"], node.shapes[0][0]),
-    },
-    "squeeze_dim": {
-        "dim": lambda node: _dim_of_one(node.shapes[0][0], node.parameters["shape"]),
-    },
-    "squeeze_dims": {"dim": _squeezed_dims},
+    "squeeze_dim": {"dim": lambda node: node.parameters["dims"][0]},
+    "squeeze_dims": {"dim": lambda node: node.parameters["dims"]},
     "split": {"split_size": lambda node: node.parameters["sizes"][0]},
     "as_strided": _layout("layout"),
     "as_strided_scatter": _layout("inner"),

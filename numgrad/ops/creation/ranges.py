@@ -273,6 +273,7 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> Arr
     if wanted not in (dtypes.int64, dtypes.int32):
         raise NotImplementedError(f"\"{function}\" not implemented for '{wanted.scalar_name}'")
     is_lower = function == "tril_indices"
+    offset = min(max(offset, -row), col)  # further away all is the same
     below = _count_below(row, col, offset if is_lower else offset - 1)
     check_storage((2, below if is_lower else row * col - below))
     indices = np.tril_indices if is_lower else np.triu_indices

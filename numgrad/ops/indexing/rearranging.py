@@ -143,10 +143,18 @@ def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ..
     return reshape(sum_to_size(reshape(g, tuple(pairs)), tuple(kept)), input_shape)
 
 
+def _repeated(array: Array, repeats: tuple[int, ...]) -> Array:
+    if 0 in repeats:  # NumPy would do the other dims first, of any length
+        shape = (1,) * (len(repeats) - array.ndim) + array.shape
+        lengths = [length * times for length, times in zip(shape, repeats, strict=True)]
+        return np.empty(lengths, array.dtype)
+    return np.tile(np.asarray(array, order="C"), repeats)
+
+
 _REPEAT: Primitive = Primitive(
     "repeat",
     "RepeatBackward0",
-    lambda array, repeats: np.tile(np.asarray(array, order="C"), repeats),
+    _repeated,
     ["input"],
     [_repeat_rule],
     linear=True,

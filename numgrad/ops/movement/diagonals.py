@@ -21,15 +21,27 @@ __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "tr
 Array = np.ndarray[Any, Any]
 
 
+def nearest(offset: int, rows: int, columns: int) -> int:
+    """Return an offset at which a matrix has the same diagonal: no further away than its corners.
+
+    NumPy takes none that C could not hold.
+    """
+    return min(max(offset, -rows), columns)
+
+
+def _at(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    return array.diagonal(nearest(offset, array.shape[dim1], array.shape[dim2]), dim1, dim2)
+
+
 def _diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
-    view = array.diagonal(offset, dim1, dim2)
+    view = _at(array, offset, dim1, dim2)
     if array.flags.writeable:
         view.flags.writeable = True  # NumPy returns a view that is not
     return view
 
 
 def _on_diagonal(whole: Array, part: Array, offset: int, dim1: int, dim2: int) -> Array:
-    target = whole.diagonal(offset, dim1, dim2)
+    target = _at(whole, offset, dim1, dim2)
     if target.size:
         target.flags.writeable = True
         target[...] = part
@@ -72,7 +84,7 @@ _DIAGONAL, _DIAGONAL_COPY = (
             "diagonal_copy",
             "DiagonalBackward0_copy",
             False,
-            lambda array, offset, dim1, dim2: private_copy(array.diagonal(offset, dim1, dim2)),
+            lambda array, offset, dim1, dim2: private_copy(_at(array, offset, dim1, dim2)),
             [
                 lambda make: (diag, [make(2, 3)], {"diagonal": 1}),
                 lambda make: (diag, [make(0, 3)], {}),
@@ -146,7 +158,7 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
 
 
 def _triangular(array: Array, diagonal: int, part: Any) -> Array:
-    return np.asarray(part(array, diagonal), order="C")
+    return np.asarray(part(array, nearest(diagonal, *array.shape[-2:])), order="C")
 
 
 def _declare_triangle(name: str, forward: Any) -> Primitive:

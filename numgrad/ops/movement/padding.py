@@ -14,6 +14,7 @@ from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import check_storage
 from numgrad.runtime.memory import empty
 
 __all__ = ["constant_pad_nd"]
@@ -113,6 +114,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any) -> Tensor:
         if shape[dim] + min(before, 0) + min(behind, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
         widths[dim] = (before, behind)
+    check_storage([length + sum(widths[dim]) for dim, length in enumerate(shape)])
     number = scalar_array(value, input._array.dtype).item()
     result: Tensor = _PAD.apply(input, widths=tuple(widths), value=number)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from operator import methodcaller
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from numgrad.graph.recorder import Traced, note_alternative, place_of, reshaped
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import layout_of, strided_view, view_strides
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.casts import clone_contiguous, contiguous
@@ -23,11 +25,27 @@ Array = np.ndarray[Any, Any]
 
 
 def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
-    return array.reshape(shape)
+    view = array.reshape(shape)
+    strides = _strides_beside(view, array)
+    return view if strides is None else strided_view(array, (shape, strides, 0))
 
 
 def _reshape_quickly(array: Array, shape: tuple[int, ...]) -> Any:
-    return methodcaller("reshape", shape)
+    strides = _strides_beside(array.reshape(shape), array)
+    if strides is None:
+        return methodcaller("reshape", shape)
+    return partial(strided_view, layout=(shape, strides, 0))
+
+
+def _strides_beside(view: Array, array: Array) -> tuple[int, ...] | None:
+    """Return the strides that a view of an array has in PyTorch, if NumPy gave it others.
+
+    That is possible for dims of length 1, and without elements.
+    """
+    if type(view) is not np.ndarray or not (1 in view.shape or 0 in view.shape):
+        return None
+    strides = view_strides(array, view.shape)
+    return None if strides == layout_of(view)[1] else strides
 
 
 def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:

@@ -8,6 +8,7 @@ recorded on the base with it (see `numgrad.ops.mutation.inplace`).
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+_BEYOND_BYTES = 2**63  # that no address reaches
 
 
 def _as_strided(array: Array, layout: Layout, own: Layout) -> Array:
@@ -226,11 +228,6 @@ def place(
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(steps)}"
         )
-    if any(length < 0 for length in shape):
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(shape)} and "
-            f"strides={list(steps)}"
-        )
     array = input._array
     storage = holder_of(input)
     own_offset, itemsize = offset_of(input), array.itemsize
@@ -240,6 +237,11 @@ def place(
     start, stop = extent(layout_of(storage))
     held = (stop - start) * storage.itemsize
     low, high = extent((shape, steps, offset))
+    if any(length < 0 for length in shape) or max(high * itemsize, prod(shape)) >= _BEYOND_BYTES:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={list(steps)}"
+        )
     if high > low and high * itemsize > held:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {offset}, "

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
+import numpy as np
+
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import Layout, layout_of, strided_view
 from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import expand_to
-from numgrad.ops.movement.shape import reshaping
+from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = ["expand", "expanded_size", "squeeze", "unsqueeze"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _squeeze(array: Array, dims: tuple[int, ...]) -> Array:
+    return array.squeeze(_dims_of_one(array, dims))
+
+
+def _dims_of_one(array: Array, dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([dim for dim in dims if array.ndim and array.shape[dim] == 1])
 
 
 def _squeeze_sample(**keywords: Any) -> Any:
@@ -21,7 +37,17 @@ def _squeeze_sample(**keywords: Any) -> Any:
 
 
 _SQUEEZE = {
-    number: reshaping(f"squeeze_{form}", f"SqueezeBackward{number}", [_squeeze_sample(**keywords)])
+    number: Primitive(
+        f"squeeze_{form}",
+        f"SqueezeBackward{number}",
+        _squeeze,
+        ["input"],
+        [lambda g, input_shape: reshape(g, input_shape)],
+        quick=lambda array, dims: methodcaller("squeeze", _dims_of_one(array, dims)),
+        view=True,
+        linear=True,
+        samples=[_squeeze_sample(**keywords)],
+    )
     for number, form, keywords in (
         (0, "all", {}),
         (1, "dim", {"dim": 0}),
@@ -61,17 +87,38 @@ def squeeze(input: Tensor, dim: Any) -> Tensor:
     else:
         number = 2 if isinstance(dim, tuple) else 1
         dims = read_dims(dim, len(shape))
-    target = tuple(
-        length for position, length in enumerate(shape) if length != 1 or position not in dims
-    )
-    result: Tensor = _SQUEEZE[number].apply(input, shape=target)
+    result: Tensor = _SQUEEZE[number].apply(input, dims=dims)
     return result
 
 
-_UNSQUEEZE = reshaping(
+def _unsqueeze(array: Array, dim: int) -> Array:
+    return strided_view(array, _unsqueezed(array, dim))
+
+
+def _unsqueeze_quickly(array: Array, dim: int) -> Any:
+    layout = shape, strides, _ = _unsqueezed(array, dim)
+    if layout_of(array.reshape(shape))[1] == strides:
+        return methodcaller("reshape", shape)
+    return partial(strided_view, layout=layout)
+
+
+def _unsqueezed(array: Array, dim: int) -> Layout:
+    """Return the layout of an array with one dim more, which goes over all of the one behind it."""
+    shape, strides, offset = layout_of(array)
+    step = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), offset
+
+
+_UNSQUEEZE = Primitive(
     "unsqueeze",
     "UnsqueezeBackward0",
-    [
+    _unsqueeze,
+    ["input"],
+    [lambda g, dim: squeeze(g, dim)],
+    quick=_unsqueeze_quickly,
+    view=True,
+    linear=True,
+    samples=[
         lambda make: (unsqueeze, [make(2, 3)], {"dim": 1}),
         lambda make: (unsqueeze, [make()], {"dim": -1}),
         lambda make: (unsqueeze, [make(0)], {"dim": 0}),
@@ -100,8 +147,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     torch.Size([2, 1, 3])
     """
     shape = input._array.shape
-    position = wrap_dim(dim, len(shape) + 1)
-    result: Tensor = _UNSQUEEZE.apply(input, shape=(*shape[:position], 1, *shape[position:]))
+    result: Tensor = _UNSQUEEZE.apply(input, dim=wrap_dim(dim, len(shape) + 1))
     return result
 
 

@@ -11,6 +11,8 @@ from numgrad.ops.signatures.declared import declare
 
 __all__ = ["overlapped", "unfold"]
 
+_LONGEST_STRIDE = 2**58  # elements of 16 bytes that a stride can hold
+
 
 def _packed(shape: tuple[int, ...]) -> Layout:
     """Return the layout of a shape in C order."""
@@ -27,6 +29,8 @@ def _windows(layout: Layout, dim: int, size: int, step: int) -> Layout:
     if not shape:
         return (size,), (1,), offset
     count = (shape[dim] - size) // step + 1
+    if count == 1:  # then no element lies that far away, and no stride can hold steps of any size
+        step = min(step, _LONGEST_STRIDE // max(abs(stride[dim]), 1))
     return (
         (*shape[:dim], count, *shape[dim + 1 :], size),
         (*stride[:dim], stride[dim] * step, *stride[dim + 1 :], stride[dim]),

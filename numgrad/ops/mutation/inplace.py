@@ -344,6 +344,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
     function = METHODS[name]
 
     def method(self: Tensor, **given: Any) -> Tensor:
+        given = {key: each for key, each in given.items() if each is not None}
         if interceptors and modes.level is not None:
             check_captured(self, name, (*given.values(),))
         if modes.grad and self._edge is None and self._base is None:
@@ -356,7 +357,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             if modes.trace is not None:
                 modes.trace.check_reshaping(name, self)
             before_write(self)
-        view = function(self, **{key: each for key, each in given.items() if each is not None})
+        view = function(self, **given)
         edge, made = self._edge, view._edge
         if name == "as_strided" and self._base is None:
             # The shape may leave out some of the memory, which stays its own.

@@ -239,7 +239,7 @@ def _classes_below(classes: Any, count: int) -> Any:
     """Return numbers of classes; raise if one is none."""
     if classes.size and classes.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
-    if classes.size and classes.max() >= count >= 0:
+    if classes.size and count != -1 and classes.max() >= count:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return classes
 
@@ -274,7 +274,7 @@ def one_hot(tensor: Tensor, num_classes: int) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return zeros((*tensor._array.shape, num_classes), dtype=tensor.dtype)
     classes = wrap(_classes_below(tensor._array, count=num_classes))
-    if num_classes < 0:
+    if num_classes == -1:
         refuse_shape_of("one_hot", tensor._array)
         num_classes = int(tensor._array.max()) + 1
     shape = (*tensor._array.shape, num_classes)

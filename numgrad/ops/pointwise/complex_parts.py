@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ _FROM_POLAR = Elementwise(
 )
 
 
-def _joined(kernel: Elementwise, first: Array, second: Array) -> Array:
+def _joined(kernel: Callable[..., list[Array]], first: Array, second: Array) -> Array:
     """Return the complex array that a kernel makes of two real ones."""
     shape = broadcast_shapes([first.shape, second.shape])
     (joined,) = kernel(shape, [first, second], [_joined_dtype(first)])
@@ -68,6 +70,7 @@ _COMPLEX = Primitive(
     _join,
     ["real", "imag"],
     [lambda g: real(g), lambda g: imag(g)],
+    quick=lambda real, imag: partial(_joined, _JOINED.prepared_once()),
     lies=lambda real, imag: _memory_of_joined(real, imag),
     samples=[
         lambda make: (complex_, [make(2, 3), make(3)], {}),
@@ -84,6 +87,7 @@ _POLAR = Primitive(
         lambda g, angle: real(conj(g) * polar(angle * 0 + 1, angle)),
         lambda g, y: real(conj(g) * (y * 1j)),
     ],
+    quick=lambda abs, angle: partial(_joined, _FROM_POLAR.prepared_once()),
     lies=lambda abs, angle: _memory_of_joined(abs, angle),
     samples=[
         lambda make: (polar, [make(2, 3, low=0.5), make(3)], {}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +38,14 @@ _NUMBERS = Elementwise(
 
 
 def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    return _summed(array, dims, keepdim, dtype, _NUMBERS)
+
+
+def _summed(
+    array: Array, dims: Dims, keepdim: bool, dtype: Any, numbers: Callable[..., list[Array]]
+) -> Array:
     if array.dtype.kind == "f":
-        (array,) = _NUMBERS(array.shape, [array], [array.dtype])
+        (array,) = numbers(array.shape, [array], [array.dtype])
     return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
 
 
@@ -52,6 +60,7 @@ _NANSUM: Primitive = Primitive(
             spread(g, input_shape, dims, keepdim), logical_not(isnan(input))
         )
     ],
+    quick=lambda input, **fixed: partial(_summed, **fixed, numbers=_NUMBERS.prepared_once()),
     samples=[
         sample("nansum", (2, 3)),
         sample("nansum", (2, 3), dim=1, keepdim=True),

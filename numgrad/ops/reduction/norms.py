@@ -289,6 +289,7 @@ _LOGSUMEXP: Primitive = Primitive(
     few=lambda array, dims, keepdim: moments.specialised_logsumexp(
         array.shape, array.dtype, dims, keepdim
     ),
+    quick=lambda array, dims, keepdim: moments.prepared_logsumexp(array, dims, keepdim),
     samples=[
         sample("logsumexp", (4,), dim=0),
         sample("logsumexp", (2, 3), dim=(0, 1)),

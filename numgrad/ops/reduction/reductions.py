@@ -7,7 +7,8 @@ a sum costs no memory, and its node keeps nothing but a shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,7 +233,12 @@ def sum(
     return result
 
 
-def _average(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+def _average(
+    array: Array,
+    dims: Dims,
+    keepdim: bool = False,
+    quotient: Callable[..., list[Array]] | None = None,
+) -> Array:
     """Return the mean; of complex numbers the sum over a complex number, as in PyTorch."""
     if array.dtype.kind != "c":
         return kernels.mean(array, dims, keepdim)
@@ -240,8 +246,9 @@ def _average(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     if not count:
         return kernels.mean(array, dims, keepdim)
     total = kernels.sum(array, dims, keepdim)
-    (quotient,) = _QUOTIENT(total.shape, [total, complex(count)], [total.dtype])
-    return quotient
+    divide = _QUOTIENT if quotient is None else quotient
+    (found,) = divide(total.shape, [total, complex(count)], [total.dtype])
+    return found
 
 
 _QUOTIENT = Elementwise(
@@ -266,6 +273,12 @@ def _quick_mean(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     return kernels.specialised_mean(array.shape, array.dtype, dims, keepdim)
 
 
+def _prepared_mean(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if array.dtype.kind != "c" or (dtype is not None and dtype != array.dtype):
+        return None
+    return partial(_average, dims=dims, keepdim=keepdim, quotient=_QUOTIENT.prepared_once())
+
+
 _AVERAGE: Primitive = Primitive(
     "mean",
     "MeanBackward0",
@@ -274,6 +287,7 @@ _AVERAGE: Primitive = Primitive(
     [lambda g, input_shape: _mean_rule(g, input_shape, tuple(range(len(input_shape))), False)],
     linear=True,
     few=lambda input, dtype=None: _quick_mean(input, tuple(range(input.ndim)), False, dtype),
+    quick=lambda input, dtype=None: _prepared_mean(input, tuple(range(input.ndim)), False, dtype),
     samples=[
         sample("mean", (2, 3)),
         sample("mean", ()),
@@ -289,6 +303,7 @@ _MEAN: Primitive = Primitive(
     [_mean_rule],
     linear=True,
     few=_quick_mean,
+    quick=_prepared_mean,
     samples=[
         sample("mean", (2, 3), dim=1),
         sample("mean", (2, 3, 4), dim=(0, -1)),

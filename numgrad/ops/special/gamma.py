@@ -22,10 +22,14 @@ __all__ = [
 ]
 
 
+_LAST_ORDER = 2**20  # that is a float32, as is the next one
+
+
 def _derivative_of_digamma(input: Tensor, n: int, out: Tensor | None) -> Tensor:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    result: Tensor = _POLYGAMMA(input, n, out=out)
+    # n! is infinite long before; what is left of greater orders is which sign they give.
+    result: Tensor = _POLYGAMMA(input, min(n, _LAST_ORDER + (n - _LAST_ORDER) % 2), out=out)
     return result
 
 

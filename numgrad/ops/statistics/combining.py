@@ -24,6 +24,8 @@ from numgrad.runtime.memory import empty
 
 __all__ = ["block_diag", "cartesian_prod", "combinations"]
 
+_BEYOND_LISTS = 2**60  # tensors, of which PyTorch would make a list
+
 Array = np.ndarray[Any, Any]
 
 
@@ -63,6 +65,8 @@ def combinations(input: Tensor, r: int, with_replacement: bool) -> Tensor:
     _check_vector(input)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r >= _BEYOND_LISTS:
+        raise RuntimeError("cannot create std::vector larger than max_size()")
     if not r:
         return fresh(empty(0, input._array.dtype))
     choose: Any = itertools.combinations

@@ -169,6 +169,18 @@ def test_all_turns_are_in_two_loops_as_of_a_scan(program: Callable[..., Any]) ->
     assert sizes[1] < 2 * sizes[0]
 
 
+def test_no_row_of_the_loops_is_put_together_of_numbers_or_copied() -> None:
+    """That takes the program apart, which else is one function, or takes as long as a loop does."""
+    arguments = _arguments()
+    arguments[2] = ng.tensor(np.random.default_rng(6).uniform(-0.7, 0.7, (80, 3)))
+    gradient = ng.func.value_and_grad(_filter(_python_loop), argnums=(0, 1))
+    graph = ng.jit(gradient).lower(*arguments).graph
+    values = graph.values()
+    assert [each.length for each in _loops(graph)] == [80, 80]
+    assert not [v for v in values if v.operation == "array" and v.shape[:1] == (80,)]
+    assert not [v for v in values if v.operation == "join" and v.dtype.kind == "f"]
+
+
 def test_what_stands_in_for_what_is_not_there_leaves_no_nan() -> None:
     def loss(w: Any, m: Any, rows: Any) -> Any:
         y, v = w, w * 0.0

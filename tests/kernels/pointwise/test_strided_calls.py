@@ -13,7 +13,6 @@ from llvmlite import binding
 
 from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_ARITHMETIC
 from numgrad.codegen.expression import Symbol
-from numgrad.kernels.pointwise import elementwise
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 from tests.cases import examples
@@ -106,15 +105,6 @@ def test_integers_and_python_numbers():
     x = np.arange(3 * FEW_ELEMENTS).reshape(3, -1)[:, ::2]
     (result,) = PLUS(x.shape, [x, 2], [x.dtype])
     np.testing.assert_array_equal(result, x + 2)
-
-
-def test_remembered_calls_are_bounded(monkeypatch):
-    monkeypatch.setattr(elementwise, "REMEMBERED_CALLS", 4)
-    kernel = blend()
-    for size in range(1, 20):
-        x = np.ones(size)
-        kernel((size,), [x, 1.0], [x.dtype] * 2)
-        assert len(kernel.calls) <= 4
 
 
 @pytest.mark.skipif(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.calls import dispatch
+from numgrad.ops.calls import table
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.nodes import PrimitiveNode
@@ -35,7 +35,7 @@ SHAPES = [(), (4,), (3, 4), (3, 1), (40, 30)]
 @pytest.fixture
 def small_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every table hold few calls, and begin with none."""
-    monkeypatch.setattr(dispatch, "REMEMBERED_CALLS", 4)
+    monkeypatch.setattr(table, "REMEMBERED_CALLS", 4)
     for name in (*UNARY, *BINARY):
         CATALOGUE[name].calls.programs.clear()
 

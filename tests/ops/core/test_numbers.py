@@ -134,7 +134,7 @@ def test_a_wide_int_may_be_the_first_number_that_a_kernel_meets() -> None:
             for wide in (2**63, 2**64 - 1, -(2**63) - 1):
                 kernel = Elementwise(known.name, known.inputs, known.formula)
                 with pytest.raises(OverflowError):
-                    kernel.specialised(array.shape, [array, wide], [LONG, LONG], LONG)
+                    kernel.function_for(array.shape, [array, wide], [LONG, LONG], [LONG])
 
 
 def test_ints_beyond_64_bits_meet_dtypes_that_hold_none(torch: Any) -> None:

@@ -181,3 +181,15 @@ def test_gradients_of_an_out_of_another_shape(
             return is_known or str(error)
 
     assert gradient(numgrad) == pytest.approx(gradient(torch))
+
+
+def test_new_memory_lies_as_operands_do_unless_complex_ones_become_real() -> None:
+    for dtype in (numgrad.float32, numgrad.float64, numgrad.int64, numgrad.bool, numgrad.complex64):
+        x = numgrad.ones(2, 3, 4).to(dtype).permute(2, 0, 1)
+        made = numgrad.float64 if dtype == numgrad.float64 else numgrad.float32
+        calls = [numgrad.angle(x, out=numgrad.empty(0, dtype=made))]
+        if dtype != numgrad.bool:
+            made = dtype if dtype == numgrad.int64 else made
+            calls.append(numgrad.abs(x, out=numgrad.empty(0, dtype=made)))
+        wanted = (6, 3, 1) if dtype == numgrad.complex64 else (1, 12, 4)
+        assert [result.stride() for result in calls] == [wanted] * len(calls)

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.ops.core.saved_names import (
-    _dim_of_one,
     _presented,
-    _squeezed_dims,
     _summed_dims,
     _widths,
     fact_properties,
@@ -25,32 +23,6 @@ SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=4)
 
 def node(shape: Any, /, **parameters: Any) -> Any:
     return SimpleNamespace(shapes=[(tuple(shape), None)], parameters=parameters)
-
-
-@given(shape=SHAPES, at=st.integers(0, 4))
-def test_a_dim_of_size_one_is_the_first_that_one_shape_has_more(shape: list[int], at: int) -> None:
-    longer = (*shape[:at], 1, *shape[at:])
-    found = _dim_of_one(longer, tuple(shape))
-    assert found is not None and found <= at and longer[found] == 1
-    assert np.zeros(longer).squeeze(found).shape == tuple(shape)
-    earlier = [dim for dim in range(found) if longer[dim] == 1]
-    assert all(np.zeros(longer).squeeze(dim).shape != tuple(shape) for dim in earlier)
-    assert _dim_of_one((*shape, 1), (2, *shape)) is None
-
-
-def test_where_there_is_no_such_dim_there_is_none() -> None:
-    assert _dim_of_one((2, 3), (2,)) is None and _dim_of_one((), ()) is None
-    assert _dim_of_one((1, 1, 2), (2,)) is None
-    assert _dim_of_one((2, 1), (2,)) == 1 and _dim_of_one((1,), ()) == 0
-
-
-@given(shape=SHAPES, chosen=st.lists(st.booleans(), min_size=4, max_size=4))
-def test_squeezed_dims_are_those_that_are_left_out(shape: list[int], chosen: list[bool]) -> None:
-    out = [dim for dim, length in enumerate(shape) if length == 1 and chosen[dim]]
-    result = np.zeros(shape).squeeze(tuple(out)).shape
-    found = _squeezed_dims(node(shape, shape=result))
-    assert len(found) == len(out)
-    assert np.zeros(shape).squeeze(found).shape == result
 
 
 @given(shape=SHAPES, ahead=SHAPES, ones=st.lists(st.booleans(), min_size=4, max_size=4))
@@ -100,9 +72,9 @@ def test_facts_are_read_off_nodes() -> None:
     names = ("batch1_sym_argsize_0", "batch1_sym_argsize_1", "batch2_sym_argsize_2")
     assert [read("addbmm", name, product) for name in names] == [2, 3, 5]
     assert read("index_add", "source_dim", product) == 3
-    assert read("unsqueeze", "dim", node((2,), shape=(2, 1))) == 1
-    assert read("squeeze_dim", "dim", node((2, 1), shape=(2,))) == 1
-    assert read("squeeze_dims", "dim", node((1, 2, 1), shape=(2,))) == (0, 2)
+    assert read("unsqueeze", "dim", node((2,), dim=1)) == 1
+    assert read("squeeze_dim", "dim", node((2, 1), dims=(1,))) == 1
+    assert read("squeeze_dims", "dim", node((1, 2, 1), dims=(0, 2))) == (0, 2)
     assert read("split", "split_size", node((5,), sizes=(2, 2, 1))) == 2
     of_sum = node((2, 3), shape=(1, 3))
     told = [read("sum_to_size", name, of_sum) for name in ("dim", "keepdim", "self_sym_sizes")]

@@ -588,3 +588,14 @@ def test_one_element_of_any_dtype_fills_a_mask(
         return x.tolist()
 
     assert filled(ng) == filled(torch)
+
+
+@pytest.mark.parametrize(
+    ("positions", "outside"), [([-3, 5], 5), ([2, -4], -4), ([-3, -4], -4), ([3, 2], 3)]
+)
+def test_the_first_position_outside_is_named(positions: list[int], outside: int) -> None:
+    x = ng.ones(3, 2)
+    words = f"index {outside} is out of bounds for dimension 0 with size 3"
+    with pytest.raises(IndexError, match=words):
+        x.index_fill(0, ng.tensor(positions), 1.0)
+    assert x.index_fill(0, ng.tensor([-3, 2]), 5.0).tolist() == [[5, 5], [1, 1], [5, 5]]

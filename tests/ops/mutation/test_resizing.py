@@ -187,3 +187,26 @@ def test_nothing_is_left_of_the_memory_that_a_tensor_had_before_its_data(
     assert x.resize_(3).tolist() == values[start : start + 3]
     x.resize_(0)
     assert x.resize_(len(values) - start).tolist() == values[start:]
+
+
+@pytest.mark.parametrize("write", ["v.mul_(3.0)", "x.mul_(3.0)"])
+@pytest.mark.parametrize("view", ["x[:3]", "x.view(2, 3)", "x[1:][::2]"])
+@pytest.mark.parametrize("given", ["x.data = y", "v.data = y[:3]"])
+def test_views_of_what_got_other_data_keep_theirs_or_are_refused(
+    torch: Any, write: str, view: str, given: str
+) -> None:
+    numbers = []
+    for library in (torch, ng):  # without a history: each has its own numbers
+        names = {"x": library.arange(6.0), "y": 7 * library.ones(6)}
+        names["v"] = eval(view, names)
+        if given.startswith("x") or view == "x[:3]":
+            exec(f"{given}\n{write}", names)
+        numbers.append((names["x"].tolist(), names["v"].tolist()))
+    assert numbers[1] == numbers[0]
+    names = {"a": ng.arange(6.0).requires_grad_(), "y": ng.ones(6)}
+    names["x"] = names["a"] * 2
+    names["v"] = eval(view, names)
+    if given.startswith("x"):
+        exec(given, names)
+        with pytest.raises(RuntimeError, match=r"Make the view anew\.$"):
+            exec(f"{write}\n(x.sum() + v.sum()).backward()", names)

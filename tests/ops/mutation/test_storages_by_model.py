@@ -102,6 +102,7 @@ def test_a_storage_does_as_a_list(kind: str, values: list[int], steps: list[Any]
                 assert storage[1:4].tolist() == model.values[1:4]
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")  # once a process, whichever test
 @pytest.mark.parametrize("kind", ["UntypedStorage", "TypedStorage"])
 @pytest.mark.parametrize("size", [1.0, None, "2"])
 def test_a_size_is_an_int(kind: str, size: Any) -> None:

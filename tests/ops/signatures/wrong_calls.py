@@ -131,7 +131,7 @@ def complaint(module: Any, call: Call) -> str | None:
 # or tells what is given by position from what is given by name.
 MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
 MORE_WAYS += ("kthvalue", "topk", "sort", "argsort", "repeat_interleave", "copy")
-MORE_WAYS += ("floor_divide", "true_divide")
+MORE_WAYS += ("floor_divide", "true_divide", "type")
 MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
 MORE = f"{PARSER}|takes 3 positional|takes from 3"
 # Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where

@@ -6,21 +6,17 @@ operands. The kernel computes the whole rule at once, so this is worked out from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numgrad.base.halves import HALF, has_half
-from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.kernels.move.loop_order import loop_order
-from numgrad.kernels.move.memory_order import as_dtype, copy_in_order, empty_for
-from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter
-from numgrad.kernels.pointwise.specialised_calls import specialised_call
-from numgrad.kernels.pointwise.strided_calls import StridedCall
+from numgrad.kernels.move.memory_order import copy_in_order, empty_for
+from numgrad.kernels.pointwise.flat_calls import Number
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.runtime.memory import empty
@@ -100,9 +96,9 @@ class _Placed:
         self.call = call
         self.orders = orders
 
-    def __call__(self, operands: Sequence[Array | Number], outputs: None) -> list[Array]:
+    def __call__(self, operands: Sequence[Array | Number]) -> list[Array]:
         """Compute the results; those of an order are copied into it."""
-        results = self.call(operands, outputs)
+        results = self.call(operands)
         return [
             result if order is None else copy_in_order(result, order)
             for result, order in zip(results, self.orders, strict=True)
@@ -133,19 +129,18 @@ class GradientKernel(ElementwiseKernel):
     def _prepare(
         self,
         shape: tuple[int, ...],
-        is_new: bool,
         shapes: Sequence[tuple[int, ...]] | None,
         operands: Sequence[Any],
         dtypes: Sequence[np.dtype[Any]],
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Order | None]:
         """Find out what a call takes."""
-        if shapes is not None or not is_new or HALF in dtypes or has_half(operands):
-            return super()._prepare(shape, is_new, shapes, operands, dtypes)
+        if shapes is not None:
+            return super()._prepare(shape, shapes, operands, dtypes)
         rows = tuple(range(len(shape)))
-        orders = self._orders_of(shape, operands)
+        orders = self._orders_of(shape, operands, len(dtypes))
         first = orders[0]
         walked = None if first == rows else first
-        call: Any = self._make_call(shape, walked, operands, dtypes, self._grain(dtypes))
+        call: Any = self._make_call(shape, walked, operands, dtypes)
         back = None if walked is None else tuple(np.argsort(first).tolist())
         # The call gives dims in the order of its loops.
         others = [
@@ -156,38 +151,11 @@ class GradientKernel(ElementwiseKernel):
             call = _Placed(call, others)
         return call, back
 
-    def quick(
-        self,
-        operands: Sequence[Array | Number],
-        casts: Sequence[np.dtype[Any]],
-        dtypes: Sequence[np.dtype[Any]],
-    ) -> Callable[..., list[Array]] | None:
-        """Return the quickest function for few elements that lie as these; None if there is none.
-
-        Parameters
-        ----------
-        operands : sequence of array or number
-            The first has the shape of the outputs.
-        casts : sequence of numpy.dtype
-            What each operand is cast or converted to.
-        dtypes : sequence of numpy.dtype
-            Those of the outputs.
-        """
-        first: Any = operands[0]
-        if not 0 < first.size <= FEW_ELEMENTS or HALF in dtypes or has_half(operands):
-            return None
-        given = [
-            as_dtype(operand, dtype) if type(operand) is np.ndarray else converter(dtype)(operand)
-            for operand, dtype in zip(operands, casts, strict=True)
-        ]
-        call, back = self.prepared(first.shape, given, dtypes)
-        if not isinstance(call, (FlatCall, StridedCall)):
-            return None
-        return specialised_call(call, operands, casts, back, several=True)
-
-    def _orders_of(self, shape: tuple[int, ...], operands: Sequence[Any]) -> list[Order]:
+    def _orders_of(
+        self, shape: tuple[int, ...], operands: Sequence[Any], outputs: int
+    ) -> list[Order]:
         arrays = [operand for operand in operands if type(operand) is np.ndarray]
         if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
-            return super()._orders_of(shape, operands)
+            return super()._orders_of(shape, operands, outputs)
         places = dict(zip(self.inputs, operands, strict=True))
         return orders_of(shape, places, self.lies)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.halves import wide_dtype
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.codegen.render import Formula
 from numgrad.codegen.scalar_ops import SCALAR_OPS
+from numgrad.graph.kinds import kind_for
 from numgrad.graph.node import FREED
 from numgrad.ops.calls.node_source import Saved
 from numgrad.ops.calls.plain_calls import run_source
 from numgrad.ops.calls.rule_programs import Gradients
+from numgrad.ops.calls.table import Table
 from numgrad.ops.core.elementwise.gradient_kernel import GradientKernel
 from numgrad.ops.core.elementwise.spare import spare_of
 from numgrad.ops.core.plan import Plan
@@ -24,6 +27,8 @@ from numgrad.ops.core.plan import Plan
 __all__ = ["GradientPlan", "gradients_lie"]
 
 Array = np.ndarray[Any, Any]
+
+_BOOL = np.dtype(bool)
 
 
 def _walks_otherwise(gradient: Array, saved: Any) -> bool:
@@ -102,6 +107,9 @@ class GradientPlan(Plan):
         itself, None if it gets none.
     owned : tuple of (bool or None)
         For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
+    programs : Table
+        For how a gradient and what was saved lie, what computes the gradients: nodes whose `call`
+        this is run it, and the programs of a `Call` do. Nodes of all shapes share a plan.
     laid : tuple of int
         The inputs whose gradients lie otherwise than their rules would have them.
     run : callable
@@ -119,6 +127,7 @@ class GradientPlan(Plan):
         "nothing",
         "owned",
         "pattern",
+        "programs",
         "run",
         "sources",
     )
@@ -157,6 +166,7 @@ class GradientPlan(Plan):
             "a" if kind == "output" else letters[kinds[position]] for kind, position in self.saved
         )
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+        self.programs = Table()
         # What is computed with the operand that is kept beside the output, if there is such a rule.
         self.closer: GradientKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
@@ -248,32 +258,53 @@ class GradientPlan(Plan):
                 return self.closer, [spare]
         return self.kernel, []
 
-    def run_flat(self, kernel: GradientKernel, operands: list[Any]) -> list[Array] | None:
-        """Return what a kernel computes of operands that lie row by row; None if they do not.
+    def casts(self, operands: Sequence[Any], compute: np.dtype[Any]) -> list[np.dtype[Any]]:
+        """Return what a kernel takes a gradient, what was saved, and what is beside that, in.
 
-        They have the cotangent's shape and dtype, or are numbers; and one thread does it.
+        That is the dtype of the computation, but for what is a truth value or has a gradient's own.
         """
-        gradient, *saved = operands
-        shape, dtype = gradient.shape, gradient.dtype
-        pattern = self.pattern + "a" * (len(operands) - len(self.pattern))
-        if gradient.flags.c_contiguous:
-            flat = [gradient.ravel()]
-        elif not any(gradient.strides):  # one number, seen everywhere
-            pattern = "s" + pattern[1:]
-            flat = [gradient[(0,) * gradient.ndim].item()]
-        else:
-            return None
-        for operand in saved:
-            if type(operand) is not np.ndarray:
-                flat.append(operand)
-            elif operand.flags.c_contiguous:
-                flat.append(operand.ravel())
-            else:
-                return None
-        entry = kernel.entry(pattern, dtype, self.kernel_outputs)
-        arrays = [np.empty(shape, dtype) for _ in range(self.kernel_outputs)]
-        entry(*flat, *[array.ravel() for array in arrays])
-        return arrays
+        masks, count = self.primitive.masks, len(self.saved)
+        found: list[np.dtype[Any]] = []
+        for number, operand in enumerate(operands):
+            is_array = type(operand) is np.ndarray
+            kind, position = self.saved[number - 1] if 0 < number <= count else ("input", -1)
+            if kind == "output" or number == 0 or (is_array and position in masks):
+                found.append(operand.dtype)
+            elif is_array:
+                found.append(compute)
+            else:  # which was rounded when it was saved
+                found.append(_BOOL if position in masks else wide_dtype(compute))
+        return found
+
+    def function_for(
+        self,
+        kernel: GradientKernel,
+        operands: Sequence[Any],
+        compute: np.dtype[Any],
+        result: np.dtype[Any],
+        shapes: tuple[Any, ...] | None = None,
+    ) -> Callable[..., list[Array]]:
+        """Return what computes the gradients of operands that lie as these.
+
+        Parameters
+        ----------
+        kernel : GradientKernel
+            Which of the plan's two it is.
+        operands : sequence of array or number
+            What it takes: see `casts`.
+        compute, result : numpy.dtype
+            The dtype of the computation, and of the gradients before they are fitted.
+        shapes : tuple, optional
+            The shapes that these are summed to.
+        """
+        kinds = [kind_for(each) if type(each) is np.ndarray else type(each) for each in operands]
+        key = (kernel is self.closer, compute, result, shapes, *kinds)
+        found: Callable[..., list[Array]] | None = self.programs.get(key)
+        if found is None:
+            casts, outputs = self.casts(operands, compute), [result] * self.kernel_outputs
+            made = kernel.function_for(operands[0].shape, operands, casts, outputs, shapes)
+            found = self.programs.keep(key, made)
+        return found
 
     def place(self, gradient: Array, arrays: Sequence[Array]) -> Gradients:
         """Return what the kernel computed, and the cotangent where that is a gradient itself."""

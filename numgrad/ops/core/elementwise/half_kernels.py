@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF, WIDE, has_half, narrowed, wide_dtype
+from numgrad.base.halves import HALF, WIDE, narrowed, wide_dtype
 from numgrad.kernels.move.memory_order import as_dtype
+from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 
 __all__ = ["ElementwiseKernel", "rounded"]
@@ -34,8 +35,26 @@ def rounded(value: Any) -> float:
 
 
 def _wide(value: Any) -> Any:
-    """Return an array of float16 in float32, in the order of memory that results have for it."""
-    return as_dtype(value, WIDE) if type(value) is np.ndarray and value.dtype == HALF else value
+    """Return an array of float16 in float32, in the order of memory that results have for it.
+
+    Elements that are one stay one: how such an array lies decides about no dim.
+    """
+    if type(value) is not np.ndarray or value.dtype != HALF:
+        return value
+    if 0 not in value.strides or not value.size:
+        return as_dtype(value, WIDE)
+    once = as_dtype(value[tuple([slice(None if step else 1) for step in value.strides])], WIDE)
+    steps = [
+        n // WIDE.itemsize if own else 0 for n, own in zip(once.strides, value.strides, strict=True)
+    ]
+    return strided_view(once, (value.shape, tuple(steps), 0))
+
+
+@silent
+def _narrow(array: Array) -> Array:
+    """Return an array of another dtype in float16, in the order of memory that results have."""
+    narrow: Array = as_dtype(array, HALF)
+    return narrow
 
 
 class ElementwiseKernel(Elementwise):
@@ -46,65 +65,51 @@ class ElementwiseKernel(Elementwise):
 
     wide: frozenset[int] = frozenset()
 
-    def specialised(
+    def function_for(
         self,
         shape: tuple[int, ...],
         operands: Sequence[Any],
+        casts: Sequence[np.dtype[Any]],
         dtypes: Sequence[np.dtype[Any]],
-        result: np.dtype[Any],
-    ) -> Callable[..., Array] | None:
-        """Return the quickest function for such operands; see `Elementwise.specialised`."""
-        if result != HALF and HALF not in dtypes:
-            return super().specialised(shape, operands, dtypes, result)
-        fits = tuple([dtype == HALF for dtype in dtypes])
-
+        shapes: Sequence[tuple[int, ...]] | None = None,
+        *,
+        several: bool = True,
+    ) -> Callable[..., Any]:
+        """Return what computes the outputs for such operands; see `Elementwise.function_for`."""
+        if HALF not in dtypes and HALF not in casts:
+            return super().function_for(shape, operands, casts, dtypes, shapes, several=several)
+        fits = [dtype == HALF for dtype in casts]
         rounding = [fit and at not in self.wide for at, fit in enumerate(fits)]
 
         def fitted(values: Sequence[Any]) -> list[Any]:
             return [
-                (_wide(value if value.dtype == HALF else narrowed(value)) if fit else value)
+                (_wide(value if value.dtype == HALF else _narrow(value)) if fit else value)
                 if type(value) is np.ndarray
                 else (rounded(value) if rounds else value)
                 for value, fit, rounds in zip(values, fits, rounding, strict=True)
             ]
 
-        wide = [wide_dtype(dtype) for dtype in dtypes]
-        call = super().specialised(shape, fitted(operands), wide, wide_dtype(result))
-        if call is None:
-            return None
-        known = call
+        inner = super().function_for(
+            shape,
+            fitted(operands),
+            [wide_dtype(dtype) for dtype in casts],
+            [wide_dtype(dtype) for dtype in dtypes],
+            shapes,
+            several=several,
+        )
+        if not several:
+            (narrows,) = [dtype == HALF for dtype in dtypes]
 
-        def compute(*values: Any) -> Array:
-            array = known(*fitted(values))
-            return narrowed(array) if result == HALF else array
+            def compute(*values: Any) -> Array:
+                array = inner(*fitted(values))
+                return narrowed(array) if narrows else array
 
-        return compute
+            return compute
 
-    def _prepare(
-        self,
-        shape: tuple[int, ...],
-        is_new: bool,
-        shapes: Sequence[tuple[int, ...]] | None,
-        operands: Sequence[Any],
-        dtypes: Sequence[np.dtype[Any]],
-    ) -> tuple[Any, Any]:
-        """Find out what a call takes."""
-        if HALF not in dtypes and not has_half(operands):
-            return super()._prepare(shape, is_new, shapes, operands, dtypes)
-        results = list(dtypes)
-        wide = [wide_dtype(dtype) for dtype in results]
-
-        def call(operands: Sequence[Any], outputs: Sequence[Array] | None) -> list[Array]:
-            values = [_wide(operand) for operand in operands]
-            arrays = self(shape, values, wide, None, shapes)
-            found = [
+        def compute_all(*values: Any) -> list[Array]:
+            return [
                 narrowed(array) if dtype == HALF else array
-                for array, dtype in zip(arrays, results, strict=True)
+                for array, dtype in zip(inner(*fitted(values)), dtypes, strict=True)
             ]
-            if outputs is None:
-                return found
-            for output, array in zip(outputs, found, strict=True):
-                output[...] = array
-            return list(outputs)
 
-        return call, None
+        return compute_all

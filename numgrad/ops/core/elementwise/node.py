@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.modes.state import modes
 from numgrad.graph.node import FREED, OutputMeta
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.rule_programs import Gradients
 from numgrad.ops.calls.steps import step_of
@@ -53,17 +52,17 @@ class ElementwiseNode(PrimitiveNode):
             return nothing
         if self._is_narrow(gradient):
             return super().rules_on(gradients)
-        arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
-        if arrays and modes.steps is not None:
-            operands: list[Any] = [wrap(gradient)]
-            operands += [
-                wrap(saved) if type(saved) is np.ndarray else f"a{index}"
-                for index, saved in enumerate(plan.values(self.saved))
-            ]
-            kernel = self._kernel_of(gradient, remembered=True)
-            outputs = [wrap(array) for array in arrays]
-            step = step_of(None, operands, {}, outputs, kernel, True)
-            modes.steps.steps.append(step)
+        arrays = []
+        if plan.kernel_outputs:
+            run, operands = self._unequal(gradient)
+            arrays = run(*operands)
+            if modes.steps is not None:
+                known = [
+                    wrap(each) if type(each) is np.ndarray else f"a{number - 1}"
+                    for number, each in enumerate(operands)
+                ]
+                outputs = [wrap(array) for array in arrays]
+                modes.steps.steps.append(step_of(None, known, {}, outputs, run, True))
         placed, owned = plan.place(gradient, arrays)
         tensors = [None if array is None else wrap(array) for array in placed]
         return self._fit(tensors, owned)
@@ -81,26 +80,18 @@ class ElementwiseNode(PrimitiveNode):
             result: Gradients = plan.run(self, (gradient,))
             return result
         operands = [gradient, *plan.values(saved), *beside]
-        if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
-            arrays = plan.run_flat(kernel, operands)
-            if arrays is not None:
-                return plan.place(gradient, arrays)
-        arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
-        return plan.place(gradient, arrays)
+        run = plan.function_for(kernel, operands, dtype, dtype)
+        return plan.place(gradient, run(*operands))
 
-    def _kernel_of(
-        self, gradient: Array, *, remembered: bool = False
-    ) -> Callable[..., list[Array]]:
-        """Return what computes the gradients of operands that were broadcast or cast.
+    def _unequal(self, gradient: Array) -> tuple[Callable[..., list[Array]], list[Any]]:
+        """Return what computes the gradients of operands that were broadcast or cast, and of what.
 
-        It takes the cotangent, which lies as this one, and what was saved; if it is `remembered`,
-        also of other nodes.
+        That is the cotangent, what was saved, and what is kept beside.
         """
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
         plan, metas, compute = self.plan, self.shapes, self.parameters["compute"]
-        casts = [
-            kind != "output" and position not in self.primitive.masks
-            for kind, position in plan.saved
-        ]
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
         shapes = None
@@ -108,40 +99,13 @@ class ElementwiseNode(PrimitiveNode):
             shapes = tuple([meta[0] for meta, s in zip(metas, plan.sources, strict=True) if s])
             if all(shape == gradient.shape for shape in shapes):
                 shapes = None
-        outputs = [wide] * plan.kernel_outputs
         kernel, beside = plan.kernel_with(self.saved, wide)
-        if remembered and shapes is None and not beside:
-            values = [gradient, *plan.values(self.saved)]
-            dtypes = [gradient.dtype] + [
-                compute if cast or type(value) is not np.ndarray else value.dtype
-                for value, cast in zip(values[1:], casts, strict=True)
-            ]
-            quick = kernel.quick(values, dtypes, outputs)
-            if quick is not None:
-                return quick
-
-        def run(gradient: Array, *saved: Any) -> list[Array]:
-            operands = [gradient]
-            for operand, cast in zip(saved, casts, strict=True):
-                if cast and type(operand) is np.ndarray and operand.dtype != compute:
-                    operand = as_dtype(operand, compute)
-                operands.append(operand)
-            operands += [each.astype(compute, copy=False) for each in beside]
-            arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
-            return arrays
-
-        return run
+        operands = [gradient, *plan.values(self.saved), *beside]
+        return plan.function_for(kernel, operands, compute, wide, shapes), operands
 
     def _is_narrow(self, gradient: Array) -> bool:
         saved, compute = self.saved, self.parameters["compute"]
         return saved is not None and self.plan.is_narrow(gradient, saved, compute)
-
-    def _run_unequal(self, gradient: Array) -> list[Array]:
-        """Run the kernel for operands that were broadcast or cast on the way forward."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        self.raise_if_modified()
-        return self._kernel_of(gradient)(gradient, *self.plan.values(self.saved))
 
     def _fit(
         self, tensors: Sequence[Tensor | None], owned: Sequence[bool | None]

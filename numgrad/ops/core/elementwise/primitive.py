@@ -16,9 +16,10 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
+from numgrad.graph.kinds import kind_for
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given, place_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
@@ -266,11 +267,9 @@ class ElementwisePrimitive(Primitive):
         if modes.trace is not None:
             if out is None and modes.dual is None:
                 return self._run_traced(operands)
-            return self._run_in_general(operands, out)
-        if out is not None and (interceptors or self.deciding is not None):
-            return self._run_in_general(operands, out)
-        facts: list[Any] = [dtypes.defaults.floating]
+            return self._run_rarely_traced(operands, out)
         values: list[Any] = []
+        kinds: list[Any] = []
         records = False
         for operand in operands:
             if isinstance(operand, Tensor):
@@ -278,20 +277,20 @@ class ElementwisePrimitive(Primitive):
                     refresh_view(operand)
                 if operand._edge is not NO_EDGE:
                     records = modes.grad
-                value: Any = operand._array
-                facts += (value.dtype, value.shape, value.strides)
+                values.append(operand._array)
+                kinds.append(operand._kind or kind_of(operand))
             else:
-                value = operand
-                facts.append(dtypes.kind_of_number(value))
-            values.append(value)
-        key = tuple(facts)
-        call, compute = self.find_call(key) or self._forward_for(key, operands, values)
+                values.append(operand)
+                kinds.append(dtypes.kind_of_number(operand))
+        call, compute = self._forward_for(kinds, operands, values)
         try:
             array = call(*values)
         except OverflowError:
             values = in_64_bits(values)
             array = call(*values)
         if out is not None:
+            if interceptors and modes.dual is not None:
+                modes.dual.refuse_out(self.function_name, (*operands, out))
             return write_elementwise(self, values, array, out, records)
         tensor = wrap(array)
         self._settle(operands, (tensor,), {"compute": compute}, records)
@@ -299,17 +298,11 @@ class ElementwisePrimitive(Primitive):
 
     def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
         """Return the forward for arrays that lie as these do, and numbers."""
-        facts: list[Any] = [dtypes.defaults.floating]
-        for value in arrays:
-            is_array = type(value) is np.ndarray
-            facts += (
-                (value.dtype, value.shape, value.strides)
-                if is_array
-                else (dtypes.kind_of_number(value),)
-            )
-        key = tuple(facts)
-        operands = [wrap(value) if type(value) is np.ndarray else value for value in arrays]
-        return (self.find_call(key) or self._forward_for(key, operands, arrays))[0]
+        is_array = [type(value) is np.ndarray for value in arrays]
+        given = [*zip(arrays, is_array, strict=True)]
+        kinds = [kind_for(each) if known else dtypes.kind_of_number(each) for each, known in given]
+        operands = [wrap(each) if known else each for each, known in given]
+        return self._forward_for(kinds, operands, arrays)[0]
 
     def number_converter(self, position: int, parameters: dict[str, Any]) -> Callable[[Any], Any]:
         """Return what makes of a number what the kernel takes, and what a node saves of it."""
@@ -322,39 +315,48 @@ class ElementwisePrimitive(Primitive):
         return converted
 
     def _forward_for(
-        self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
+        self, kinds: Sequence[Any], operands: Sequence[Any], values: Sequence[Any]
     ) -> tuple[Callable[..., Array], np.dtype[Any]]:
-        """Return what computes the result of such operands, and in which dtype; remember it."""
-        compute, result, shape = self._resolve_operands(operands)
-        casts = [
-            np.dtype(bool) if position in self.masks else compute for position in range(len(values))
-        ]
-        call = None
-        if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
+        """Return what computes the result of operands of such kinds, and in which dtype."""
+        key = (dtypes.defaults.floating, *kinds)
+        found: tuple[Callable[..., Array], np.dtype[Any]] | None = self.find_call(key)
+        if found is None:
+            compute, result, shape = self._resolve_operands(operands)
+            casts = [_BOOL if at in self.masks else compute for at in range(len(values))]
             try:
-                call = self.kernel.specialised(shape, values, casts, result)
+                call = self._prepared(shape, values, casts, result)
             except OverflowError:
-                call = self.kernel.specialised(shape, in_64_bits(values), casts, result)
-        call = call or self._in_general(shape, compute, result)
-        found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
+                call = self._prepared(shape, in_64_bits(values), casts, result)
+            found = self.calls.programs.keep(key, (call, compute))
         return found
 
-    def _in_general(
-        self, shape: tuple[int, ...], compute: np.dtype[Any], result: np.dtype[Any]
+    def _prepared(
+        self,
+        shape: tuple[int, ...],
+        values: Sequence[Any],
+        casts: Sequence[np.dtype[Any]],
+        result: np.dtype[Any],
     ) -> Callable[..., Array]:
-        """Return what computes a result that threads share, or that lies in an order of its own."""
+        """Return what computes the result of values that lie as these, where it belongs."""
+        deciding, arrays = self.deciding, arrays_among(values)
+        if deciding is None or all(array.flags.c_contiguous for array in arrays):
+            found: Any = self.kernel.function_for(shape, values, casts, [result], several=False)
+            return found
+
+        def cast(values: Sequence[Any]) -> list[Any]:
+            given = zip(values, casts, strict=True)
+            return [as_dtype(v, d) if type(v) is np.ndarray else v for v, d in given]
+
+        compute = self.kernel.function_for(shape, cast(values), casts, [result], several=False)
 
         def call(*values: Any) -> Array:
-            arrays = self._converted(values, compute)
-            (array,) = self.kernel(shape, arrays, [result])
-            if self.deciding is not None:
-                array = in_order_of(array, self.deciding(arrays_among(arrays)))
-            return array
+            given = cast(values)
+            return in_order_of(compute(*given), deciding(arrays_among(given)))
 
         return call
 
     def _converted(self, values: Sequence[Any], compute: np.dtype[Any]) -> list[Any]:
-        """Return operands as the kernel takes them; in a trace, as it records them."""
+        """Return operands as a trace records them."""
         arrays: list[Any] = []
         for position, value in enumerate(values):
             if isinstance(value, Number):
@@ -365,8 +367,6 @@ class ElementwisePrimitive(Primitive):
                     arrays.append(convert(in_64_bits(values)[position]))
             elif value.dtype is compute or position in self.masks:
                 arrays.append(value)
-            elif modes.trace is None:
-                arrays.append(as_dtype(value, compute))
             else:
                 arrays.append(at_hand(value).astype(compute, "K", copy=False))
         return arrays
@@ -396,17 +396,16 @@ class ElementwisePrimitive(Primitive):
         found: TracedCalls | None = self.find_call(key)
         if found is None:
             kind = TracedCalls(self, operands, *self._resolve_operands(operands))
-            found = self.calls.keep(key, kind)
+            found = self.calls.programs.keep(key, kind)
         arrays = self._converted(values, found.compute) if found.converts else values
         tensor = wrap(trace.elementwise(self, found.shape, arrays, found.result))
         if needs and modes.grad:
             found.record(needs, operands, tensor)
         return tensor
 
-    def _run_in_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `call` does for outputs that are more than assigned to, and for rare traces."""
-        if modes.trace is not None:
-            operands = modes.trace.operands(operands)
+    def _run_rarely_traced(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+        """Do what `call` does in a trace for an output, and where forward mode is open."""
+        operands = modes.trace.operands(operands)
         records = False
         values = []
         for operand in operands:
@@ -420,12 +419,8 @@ class ElementwisePrimitive(Primitive):
                 note_given(operand)
                 values.append(operand)
         compute, result, shape = self._resolve_operands(operands)
-        array: Any
-        if modes.trace is None:
-            array = self._in_general(shape, compute, result)(*values)
-        else:
-            arrays = self._converted(values, compute)
-            array = modes.trace.elementwise(self, shape, arrays, result)
+        arrays = self._converted(values, compute)
+        array: Any = modes.trace.elementwise(self, shape, arrays, result)
         if out is not None:
             if modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
