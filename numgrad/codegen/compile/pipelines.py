@@ -219,13 +219,7 @@ class _LowerTranslated(_LowerKernel):
     lowering_class = _Translating
     use: type[_UseLibrary] = _UseLeanLibrary
 
-    def typed(self, state: Any) -> Any:
-        """Return what the function is translated from."""
-        translation = state.func_id.func.__globals__["translation"]
-        return translation.called_with(state.typingctx, _given(state))
-
     def run_pass(self, state: Any) -> bool:
-        typed = self.typed(state)
         names = state.func_id.arg_names
         place = SimpleNamespace(filename=state.func_id.filename, line=state.func_id.firstlineno)
         place.with_lineno = lambda line: place
@@ -236,11 +230,11 @@ class _LowerTranslated(_LowerKernel):
             blocks={0: None},
             generator_info=None,
             loc=place,
-            typed=typed,
+            typed=state.typed,
         )
         state.typemap = {f"arg.{name}": kind for name, kind in zip(names, state.args, strict=True)}
         state.calltypes, state.type_annotation = {}, ""
-        state.return_type = typed.result
+        state.return_type = state.typed.result
         self.use().run_pass(state)
         return super().run_pass(state)
 
@@ -252,30 +246,9 @@ class _LowerTranslatedThoroughly(_LowerTranslated):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerRead(_LowerTranslated):
-    """Goes the same way with a Python function that can be read as one of the loop IR."""
-
-    _name = "numgrad_lower_read"
-
-    def typed(self, state: Any) -> Any:
-        """Return the function as it was read; None where Numba has to compile it."""
-        return read_kernel(state.typingctx, state.func_id.func, _given(state))
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerReadAsWritten(_LowerRead):
-    _name = "numgrad_lower_read_as_written"
+class _LowerTranslatedAsWritten(_LowerTranslated):
+    _name = "numgrad_lower_translated_as_written"
     use = _UseAsWrittenLibrary
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerReadThoroughly(_LowerRead):
-    _name = "numgrad_lower_read_thoroughly"
-    use = _UseThoroughLibrary
-
-
-def _given(state: Any) -> tuple[Any, ...]:
-    return tuple([types.unliteral(kind) for kind in state.args])
 
 
 class _Compiler(CompilerBase):
@@ -285,9 +258,20 @@ class _Compiler(CompilerBase):
 
 
 class _TranslatedCompiler(_Compiler):
+    """Compiles a function of the loop IR."""
+
     lower: type[_LowerTranslated] = _LowerTranslated
 
+    def typed(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the function with its types; None if Numba has to find them."""
+        translation = self.state.func_id.func.__globals__["translation"]
+        return translation.called_with(self.state.typingctx, arguments)
+
     def define_pipelines(self) -> list[Any]:
+        state = self.state
+        state.typed = self.typed(tuple([types.unliteral(kind) for kind in state.args]))
+        if state.typed is None:
+            return [_steps_of_numba(state, self.lower.use, _LowerKernel)]
         steps = PassManager("translated")
         steps.add_pass(self.lower, "loop IR to LLVM")
         steps.add_pass(NoPythonBackend, "what was compiled")
@@ -300,22 +284,18 @@ class _ThoroughTranslatedCompiler(_TranslatedCompiler):
 
 
 class _LeanCompiler(_TranslatedCompiler):
-    lower: type[_LowerTranslated] = _LowerRead
+    """Compiles a Python function, which is read as one of the loop IR if it can be."""
 
-    def define_pipelines(self) -> list[Any]:
-        """Name the steps for a function that can be read, or Numba's."""
-        lower = self.lower()
-        if lower.typed(self.state) is not None:
-            return super().define_pipelines()
-        return [_steps_of_numba(self.state, lower.use, _LowerKernel)]
+    def typed(self, arguments: tuple[Any, ...]) -> Any:
+        return read_kernel(self.state.typingctx, self.state.func_id.func, arguments)
 
 
 class _AsWrittenCompiler(_LeanCompiler):
-    lower = _LowerReadAsWritten
+    lower = _LowerTranslatedAsWritten
 
 
 class _ThoroughCompiler(_LeanCompiler):
-    lower = _LowerReadThoroughly
+    lower = _LowerTranslatedThoroughly
 
 
 class _PartCompiler(_Compiler):

@@ -134,8 +134,11 @@ def write_functions(context: Any, main: Any, typed: Typed) -> None:
 
 
 def read_kernel(context: Any, function: Any, arguments: tuple[Any, ...]) -> Typed | None:
-    """Return a Python function for arguments of some types, if it can be read."""
-    return _signatures(context).part(Part(function, is_inlined=False), arguments, has_sizes=True)
+    """Return a Python function for arguments of some types, if it can be read.
+
+    It is read anew each time: what its names stand for may have changed.
+    """
+    return _signatures(context).read(Part(function, is_inlined=False), arguments, has_sizes=True)
 
 
 def translation_of(

@@ -122,6 +122,7 @@ class Signatures:
         self.context = context
         self._found: dict[Any, tuple[Any, Any]] = {}
         self._parts: dict[Any, Typed | None] = {}
+        self.reading: set[Any] = set()  # Python functions whose types are being found
 
     def of(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """Return Numba's type of a function, or of a type that is one, and the call's signature."""
@@ -136,25 +137,30 @@ class Signatures:
             self._found[key] = found
         return found
 
-    def part(
-        self, part: Part, operands: tuple[Any, ...], *, has_sizes: bool = False
-    ) -> Typed | None:
-        """Return a Python function for operands of some types, if it can be read."""
-        key = part.function, operands, has_sizes
+    def part(self, part: Part, operands: tuple[Any, ...]) -> Typed | None:
+        """Return a part for operands of some types, if it can be read."""
+        key = part.function, operands
         if key not in self._parts:
-            self._parts[key] = None  # what calls itself is Numba's
-            try:
-                self._parts[key] = Typed(
-                    read_function(part.function),
-                    operands,
-                    self,
-                    _Scope(part.function),
-                    has_sizes=has_sizes or not part.function.__module__.startswith(WITHOUT_SIZES),
-                    part=part,
-                )
-            except (Unreadable, errors.NumbaError):
-                return None
+            module = part.function.__module__ or ""  # of what was made by `exec`: none
+            has_sizes = not module.startswith(WITHOUT_SIZES)
+            self._parts[key] = self.read(part, operands, has_sizes=has_sizes)
         return self._parts[key]
+
+    def read(self, part: Part, operands: tuple[Any, ...], *, has_sizes: bool) -> Typed | None:
+        """Return a Python function for operands of some types, if it can be read.
+
+        What calls itself, or what is being read, is Numba's.
+        """
+        if part.function in self.reading:
+            return None
+        self.reading.add(part.function)
+        try:
+            function, scope = read_function(part.function), _Scope(part.function)
+            return Typed(function, operands, self, scope, has_sizes=has_sizes, part=part)
+        except (Unreadable, errors.NumbaError):
+            return None
+        finally:
+            self.reading.remove(part.function)
 
     def unified(self, one: Any, other: Any) -> Any:
         """Return the type of what is of one type or of another."""
@@ -349,8 +355,15 @@ class Typed:
         """
         function = node.function
         found = self.module.known(function) if isinstance(function, Name) else self.of(function)
+        if isinstance(found, CPUDispatcher) and found.py_func in self.signatures.reading:
+            raise errors.TypingError("a function that calls itself")
         kind = self.plain if isinstance(found, CPUDispatcher) else self.of
-        return self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
+        known = self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
+        if any(
+            isinstance(given, types.StarArgTuple | types.StarArgUniTuple) for given in known[1].args
+        ):
+            raise errors.TypingError("a function of any number of arguments")
+        return known
 
     def quick(self, node: Call) -> Quick | None:
         """Return how a call of a function is compiled that would take Numba long."""
