@@ -6,7 +6,8 @@ that LLVM takes for a kernel, and leaves nothing in the result that the last doe
 every function gets a second entry, for C, which no kernel needs.
 
 Of functions of the loop IR the types are known and the instructions are written by
-`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference.
+`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference. Kernels
+that are written in Python are read as such functions, if they can be; else Numba's steps take them.
 
 Functions that only ever become a part of others need nothing of this, no entry for Python and no
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
