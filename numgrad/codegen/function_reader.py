@@ -125,7 +125,16 @@ class _Reader:
     # --- statements ---
 
     def block(self, body: Sequence[ast.stmt]) -> list[Statement]:
-        return [line for each in body for line in self._statement(each)]
+        """Read statements; what stands behind a branch that goes on with the next turn is else."""
+        lines: list[Statement] = []
+        for position, each in enumerate(body):
+            match each:
+                case ast.If(test=test, body=[*then, ast.Continue()], orelse=[]):
+                    rest = self.block(body[position + 1 :])
+                    lines.append(If(self.value(test), self.block(then), rest))
+                    return lines
+            lines += self._statement(each)
+        return lines
 
     def _statement(self, node: ast.stmt) -> list[Statement]:
         match node:

@@ -86,6 +86,8 @@ class ExpressionWriter:
             case Attribute(value, name):
                 kind, found = self.typed.plain(value), self.value(value)
                 read = self.context.get_getattr(kind, name)
+                if read is None:  # of a module
+                    return self._constant_of(self.typed.of(node), self.typed.named(node))
                 result = read(self.context, self.builder, kind, found, name)
                 self.let_go(value, found)
                 return result

@@ -98,6 +98,12 @@ def nested(statement: Statement) -> Iterator[Sequence[Statement]]:
         yield statement.body
 
 
+def _has_arrays(kind: Any) -> bool:
+    """Whether a type is one of arrays, or of a tuple with some in it."""
+    parts: Any = kind if isinstance(kind, types.BaseTuple) else ()
+    return isinstance(kind, types.Array) or any(map(_has_arrays, parts))
+
+
 def _always_returns(body: Sequence[Statement]) -> bool:
     """Whether nothing goes on behind some statements."""
     match body[-1:]:
@@ -252,10 +258,12 @@ class Typed:
                 case For(_, first, last, _, step):
                     if {self.plain(each) for each in (first, last, step)} != {types.intp}:
                         raise errors.TypingError("an index of another type")
-                case Assign(target) if isinstance(self.variables[target], types.Array):
-                    raise errors.TypingError("another name for an array, or one that is made")
-        if isinstance(self.result, types.Array | types.BaseTuple):
-            raise errors.TypingError("more than a number is returned")
+                case Unpack(targets) if any(
+                    isinstance(self.variables[each], types.Array) for each in targets
+                ):
+                    raise errors.TypingError("an array in a tuple")
+        if _has_arrays(self.result):
+            raise errors.TypingError("an array is returned")
         if self.result != types.none and not _always_returns(self.function.body):
             raise errors.TypingError("a number is returned, or none")
 
@@ -334,13 +342,13 @@ class Typed:
             if own is not None:
                 return own
         # What is built into kernels says so.
-        part: Part | None = getattr(self._named(function), "part_of_kernels", None)
+        part: Part | None = getattr(self.named(function), "part_of_kernels", None)
         return None if part is None else self.signatures.part(part, kinds)
 
-    def _named(self, function: Expression) -> Any:
+    def named(self, function: Expression) -> Any:
         """Return what a name stands for, or one in a module; None for what is no name."""
         if isinstance(function, Attribute):
-            module = self._named(function.value)
+            module = self.named(function.value)
             return getattr(module, function.name, None) if type(module) is ModuleType else None
         if not isinstance(function, Name) or (
             not function.module and function.id in self.variables
@@ -359,15 +367,15 @@ class Typed:
             raise errors.TypingError("a function that calls itself")
         kind = self.plain if isinstance(found, CPUDispatcher) else self.of
         known = self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
-        if any(
-            isinstance(given, types.StarArgTuple | types.StarArgUniTuple) for given in known[1].args
-        ):
-            raise errors.TypingError("a function of any number of arguments")
+        any_number = types.StarArgTuple, types.StarArgUniTuple
+        wanted = known[1].args
+        if len(wanted) != len(node.arguments) or any(isinstance(w, any_number) for w in wanted):
+            raise errors.TypingError("arguments that are left out, or of any number")
         return known
 
     def quick(self, node: Call) -> Quick | None:
         """Return how a call of a function is compiled that would take Numba long."""
-        known = self._named(node.function)
+        known = self.named(node.function)
         found = QUICK.get(known) if isinstance(known, Callable) else None  # type: ignore[arg-type]
         kinds = [self.plain(each) for each in node.arguments]
         return None if found is None or found.result(*kinds) is None else found
