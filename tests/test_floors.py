@@ -65,6 +65,8 @@ LATE = {
     # The types of the methods that the catalogue binds to the class, which stand in the package's
     # stub: so there is one class of tensors for type checkers, too. Nothing at run time.
     ("graph/tensor", "__init__"),
+    # The type of what records: it is asked about traced arrays, which know it. Nothing at run time.
+    ("graph/recorder", "graph/open_recorder"),
     # The type of a trace that is settled: the bodies of its loops are watched, too.
     ("jit/front/watch", "jit/front/trace_function"),
     # The compiler is an eighth of all there is to import: who compiles nothing does without.
@@ -74,6 +76,7 @@ LATE = {
 TYPES_ONLY = {
     ("graph/tensor", "graph/node"),
     ("graph/tensor", "__init__"),
+    ("graph/recorder", "graph/open_recorder"),
     ("jit/front/watch", "jit/front/trace_function"),
 }
 

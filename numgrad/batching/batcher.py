@@ -63,7 +63,7 @@ _NOT_OWN = (
 
 
 class Batcher(Worlds):
-    """A recorder (see `numgrad.graph.recorder.Recorder`) for one call of a mapped function.
+    """A recorder (see `numgrad.graph.open_recorder.Recorder`) for one call of a mapped function.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Batcher(Worlds):
 
     transforms = True
 
-    # --- loops and branches: numgrad.graph.recorder.LoopRecorder ---------------------------------
+    # --- loops and branches: numgrad.graph.open_recorder.LoopRecorder -----------------------------
 
     @property
     def recording(self) -> Any:
@@ -151,7 +151,7 @@ class Batcher(Worlds):
         """Call a compiled function for all examples at once."""
         return call_compiled(self, jitted, args, kwargs)
 
-    # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
+    # --- what numgrad.graph.open_recorder.Recorder asks for ---------------------------------------
 
     def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the operands with tensors inside in place of those outside."""

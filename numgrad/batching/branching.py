@@ -28,7 +28,7 @@ def run_while(
     step: Callable[[Leaves], Leaves],
     carry: Leaves,
 ) -> Leaves:
-    """Run a loop; see `numgrad.graph.recorder.LoopRecorder.while_loop`."""
+    """Run a loop; see `numgrad.graph.open_recorder.LoopRecorder.while_loop`."""
     going = _flag(predicate(carry))
     while True:
         numbers = _numbers(going)
@@ -52,7 +52,7 @@ def run_switch(
     branches: Sequence[Callable[[Leaves], Leaves]],
     operands: Leaves,
 ) -> Leaves:
-    """Run branches; see `numgrad.graph.recorder.LoopRecorder.switch`."""
+    """Run branches; see `numgrad.graph.open_recorder.LoopRecorder.switch`."""
     index = _flag(index)
     if index._array.dtype == np.bool_:
         index = index.to(int)

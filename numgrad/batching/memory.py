@@ -16,7 +16,7 @@ from numgrad.graph.recorder import Storage, Traced, address_of, place_of
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.shape import reshape
-from numgrad.ops.movement.strided import geometry_between, strided
+from numgrad.ops.movement.view_geometry import geometry_between, strided
 
 __all__ = ["Memory", "Part", "Stacked"]
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "NJIT",
     "ONE",
     "PREFIXES",
     "SIGNS",
@@ -325,17 +324,11 @@ Statement = (
 
 @dataclass(slots=True, frozen=True)
 class Function:
-    """A function of arrays and numbers; `decorator` is what compiles it, with `options` behind."""
+    """A function of arrays and numbers, which Numba compiles."""
 
     name: str
     parameters: Sequence[str]
     body: Sequence[Statement]
-    decorator: Name | None = None
-    options: str = ""
-
-
-#: The decorator of kernels, and its options: division by zero raises nothing.
-NJIT = Name("njit", "numba"), '(error_model="numpy", nogil=True)'
 
 
 # --- making expressions --------------------------------------------------------------------------

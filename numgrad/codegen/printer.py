@@ -46,10 +46,15 @@ _ELEMENT = Name("element", "numgrad.codegen.llvm.pointers")
 _STORE = Name("store", "numgrad.codegen.llvm.pointers")
 _OBJMODE = Name("objmode", "numba")
 _LINE_LENGTH = 100
+# What functions are compiled by: division by zero raises nothing. Without the GIL, but for those
+# that call the interpreter: of these Numba warns.
+_NJIT, _OPTIONS = Name("njit", "numba"), 'error_model="numpy"'
 
 
 def print_module(functions: Sequence[Function], *, origins: bool = False, doc: str = "") -> str:
     """Return functions, and the imports of what they use, as the source of a module.
+
+    It runs as it stands, wherever it is pasted: functions are under ``@njit``.
 
     Parameters
     ----------
@@ -85,8 +90,9 @@ class _Printer:
     def function(self, function: Function) -> None:
         """Write a function."""
         self.lines += ["", ""]
-        if function.decorator is not None:
-            self.lines.append(f"@{self._name(function.decorator)}{function.options}")
+        calls_back = any(isinstance(line, Interpreted) for line in function.body)
+        options = _OPTIONS + ", nogil=True" * (not calls_back)
+        self.lines.append(f"@{self._name(_NJIT)}({options})")
         self.lines.append(f"def {function.name}({', '.join(function.parameters)}):")
         self._body(function.body, "    ")
 

@@ -15,7 +15,6 @@ from numgrad.codegen.angle_passes import blocked_angles
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loops import (
-    NJIT,
     ZERO,
     Assign,
     Attribute,
@@ -132,7 +131,7 @@ def flat_loop(inputs: Sequence[str], formula: Formula, pattern: str) -> Function
         Store(Name(o), _I, value, subscript=True) for o, value in parts.outcomes.items()
     ]
     body = [*parts.before, *_looped(parts, ZERO, Attribute(Name("out0"), "size"), reads, writes)]
-    return Function("loop", [*inputs, *parts.outcomes], body, *NJIT)
+    return Function("loop", [*inputs, *parts.outcomes], body)
 
 
 def strided_loop(inputs: Sequence[str], formula: Formula, pattern: str, modes: str) -> Function:
@@ -190,7 +189,7 @@ def strided_loop(inputs: Sequence[str], formula: Formula, pattern: str, modes: s
         *(f"{o}_row" for o in outputs if mode_of[o] == SUM_OF_ROW),
         *(["deal"] if dealt else []),
     ]
-    return Function("loop", parameters, body, *NJIT)
+    return Function("loop", parameters, body)
 
 
 def _read(n: str, mode: str) -> Expression:

@@ -9,9 +9,10 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.counters import NoCounter
+from numgrad.graph.forbidden_views import forbidden_view
 from numgrad.graph.modes.anomaly import note_write
 from numgrad.graph.modes.state import interceptors, modes
-from numgrad.graph.tensor import NO_EDGE, Tensor, forbidden_view
+from numgrad.graph.tensor import NO_EDGE, Tensor
 
 __all__ = [
     "before_write",

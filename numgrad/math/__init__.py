@@ -1,10 +1,11 @@
 """Scalar functions that kernels and users' own ``@njit`` code call: real and complex.
 
-Every elementwise operation of the catalogue is here as a function of numbers, under the catalogue's
-name and with the bits that it has on tensors of their dtype. Beside it is its derivative rule,
-``<name>_vjp``: a function of the cotangent and the operands that returns the gradient of the
-operand, or a tuple of those that have one. Both are Numba dispatchers, made when they are first
-asked for; ``dir(numgrad.math)`` lists them. `ufunc` gives an operation as a NumPy ufunc.
+Every elementwise operation of the catalogue is here as a function of numbers, under its name there
+and its other public ones, with the bits that it has on tensors of their dtype. Beside it is its
+derivative rule, ``<name>_vjp``: a function of the cotangent and the operands that returns the
+gradient of the operand, or a tuple of those that have one. Both are Numba dispatchers, made when
+they are first asked for; ``dir(numgrad.math)`` lists them. `ufunc` gives an operation as a NumPy
+ufunc.
 
 >>> from numba import njit
 >>> from numgrad import math
@@ -24,6 +25,7 @@ from typing import Any
 from numgrad.math.functions import (
     FORMULAS,
     LATER_FORMULAS,
+    OTHER_NAMES,
     has_function,
     scalar_function,
     ufunc,
@@ -41,6 +43,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     for load in {*LATER_FORMULAS.values()}:
         load()
-    named = [name for name in FORMULAS if name.isidentifier()]
+    named = [name for name in (*FORMULAS, *OTHER_NAMES) if name.isidentifier()]
     rules = filter(has_function, [f"{name}_vjp" for name in named])
     return sorted({*__all__, *named, *rules})

@@ -18,7 +18,6 @@ from numgrad.codegen.compile.compile import compile_functions, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
-    NJIT,
     Assign,
     Expression,
     Function,
@@ -29,13 +28,13 @@ from numgrad.codegen.loops import (
     call,
 )
 from numgrad.codegen.numba_private import DUFunc, as_dtype
-from numgrad.codegen.printer import print_module
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.math.by_type import stands_in
 
 __all__ = [
     "FORMULAS",
     "LATER_FORMULAS",
+    "OTHER_NAMES",
     "Formula",
     "has_function",
     "operation_of",
@@ -75,6 +74,8 @@ class Formula(NamedTuple):
 FORMULAS: dict[str, Formula] = {}
 #: For the names of those that are not there yet, what declares them.
 LATER_FORMULAS: dict[str, Callable[[], None]] = {}
+#: Other public names of operations, and what these are called in `FORMULAS`.
+OTHER_NAMES: dict[str, str] = {}
 
 _VJP = "_vjp"
 # The dtypes that a ufunc has loops for, in the order in which NumPy looks for one.
@@ -88,18 +89,27 @@ _ufuncs: dict[str, tuple[Formula, Any]] = {}
 
 def has_function(name: str) -> bool:
     """Whether there is an operation of that name, or one whose rule has it."""
-    _load(name)
+    name = _entered_as(name)
     if name in FORMULAS:
         return True
     formula = FORMULAS.get(name.removesuffix(_VJP))
     return name.endswith(_VJP) and formula is not None and any(formula.rules)
 
 
-def _load(name: str) -> None:
-    """Declare the operation of a name, or whose rule has it, where that has been put off."""
-    load = LATER_FORMULAS.get(name.removesuffix(_VJP))
-    if load is not None and name.removesuffix(_VJP) not in FORMULAS:
+def _entered_as(name: str) -> str:
+    """Return what the operation of a name, or whose rule has it, is called in `FORMULAS`.
+
+    It is declared, where that has been put off.
+    """
+    if name in FORMULAS:
+        return name
+    operation, is_rule = name.removesuffix(_VJP), name.endswith(_VJP)
+    load = LATER_FORMULAS.get(operation)
+    if load is not None and operation not in FORMULAS and operation not in OTHER_NAMES:
         load()
+    if operation not in FORMULAS:
+        operation = OTHER_NAMES.get(operation, operation)
+    return operation + _VJP if is_rule else operation
 
 
 def scalar_function(name: str) -> Any:
@@ -116,7 +126,7 @@ def scalar_function(name: str) -> Any:
     -------
     numba.core.dispatcher.Dispatcher
     """
-    _load(name)
+    name = _entered_as(name)
     formula = FORMULAS[name.removesuffix(_VJP)]
     known = _functions.get(name)
     if known is None or known[0] is not formula:
@@ -153,9 +163,9 @@ def ufunc(name: str) -> Any:
     >>> float(ufunc("hypot").reduce(np.array([2.0, 3.0, 6.0])))
     7.0
     """
-    _load(name)
-    if name not in FORMULAS:
-        raise AttributeError(f"there is no elementwise operation {name!r}")
+    given, name = name, _entered_as(name)
+    if name not in FORMULAS or not name.isidentifier():
+        raise AttributeError(f"there is no elementwise operation {given!r}")
     formula = FORMULAS[name]
     known = _ufuncs.get(name)
     if known is None or known[0] is not formula:
@@ -180,6 +190,8 @@ class _Ufunc(DUFunc):
 
     Numba has outputs read as well as written. That takes the place of what NumPy notes about
     masked ones, so it refuses the call. Methods such as `reduce` know ``where=`` themselves.
+
+    Logical operations reduce numbers of all dtypes to truth values, as those of NumPy's do.
     """
 
     def __call__(self, *operands: Any, **options: Any) -> Any:
@@ -187,6 +199,36 @@ class _Ufunc(DUFunc):
         if options.get("where", True) is True or any(map(_is_foreign, operands)):
             return super().__call__(*operands, **options)
         return _called_where(super().__call__, self.ufunc.nin, operands, **options)
+
+    def reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, *rest: Any, **options: Any
+    ) -> Any:
+        """Combine the elements along an axis."""
+        return super().reduce(array, axis, self._combines_in(dtype), *rest, **options)
+
+    def accumulate(
+        self, array: Any, axis: Any = 0, dtype: Any = None, *rest: Any, **options: Any
+    ) -> Any:
+        """Combine the elements up to each along an axis."""
+        return super().accumulate(array, axis, self._combines_in(dtype), *rest, **options)
+
+    def reduceat(
+        self,
+        array: Any,
+        indices: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        *rest: Any,
+        **options: Any,
+    ) -> Any:
+        """Combine the elements from each index up to the next along an axis."""
+        return super().reduceat(array, indices, axis, self._combines_in(dtype), *rest, **options)
+
+    def _combines_in(self, dtype: Any) -> Any:
+        """Return the dtype in which elements are combined: what was asked for, mostly."""
+        op = SCALAR_OPS.get(self.__name__)
+        is_logical = op is not None and op.is_truth and op.identity is not None
+        return np.bool_ if dtype is None and is_logical else dtype
 
 
 def _is_foreign(operand: Any) -> bool:
@@ -249,7 +291,8 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
 
     by_type = _ByType(name)
     stands_in(by_type, chosen)
-    source = print_module([Function(name, inputs, [Return(call(Name("by_type"), *inputs))])])
+    given = ", ".join(inputs)
+    source = f"def {name}({given}):\n    return by_type({given})\n"
     function = define(name, source, f"function {name}", {"by_type": by_type})
     function.__module__ = "numgrad.math"
     function.__doc__ = (
@@ -341,5 +384,5 @@ def _of_type(
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
         result = call(of_type, code.results[0]) if is_common else code.results[0]
-    function = Function(name, inputs, [*body, Return(result)], *NJIT)
+    function = Function(name, inputs, [*body, Return(result)])
     return compile_functions([function], doc=f"{name}, of numbers in {common}.", for_loops=True)

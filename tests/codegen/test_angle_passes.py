@@ -91,7 +91,7 @@ def ran(lines: list[Statement], rooms: list[str], scale: float) -> tuple[Any, An
     x, y = np.linspace(-scale, scale, SIZE).tolist(), np.linspace(1, scale, SIZE)[::-1].tolist()
     written = [[math.nan] * SIZE for _ in outs]
     room = [[math.nan] * SIZE for _ in rooms]
-    far = namespace["f"](x, y, *written, FIRST, LAST, False, *room)
+    far = namespace["f"].py_func(x, y, *written, FIRST, LAST, False, *room)
     return written, far
 
 

@@ -113,7 +113,7 @@ def ran(lines: list[Statement], rooms: dict[str, int], x: list[float]) -> list[f
         shifted=shifted,
     )
     out = [np.nan] * (len(x) + 1)
-    namespace["f"](x, out, 0, *([np.nan] * size for size in rooms.values()))
+    namespace["f"].py_func(x, out, 0, *([np.nan] * size for size in rooms.values()))
     return out[: out.index(next(v for v in out if v != v and v is np.nan))]
 
 

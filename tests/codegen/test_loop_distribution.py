@@ -65,7 +65,7 @@ def ran(lines: list[Statement], turns: int) -> tuple[list[float], list[float]]:
         unseen=lambda count: count,
     )
     out, last = [math.nan] * turns, [math.nan] * turns
-    namespace["f"](np.linspace(-2, 2, turns).tolist(), out, last)
+    namespace["f"].py_func(np.linspace(-2, 2, turns).tolist(), out, last)
     return out, last
 
 

@@ -16,7 +16,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from numgrad import ops
-from numgrad.math.functions import FORMULAS
+from numgrad.math.functions import FORMULAS, OTHER_NAMES
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 
@@ -37,7 +37,7 @@ _TABLES = {
     "functions": (FUNCTIONS,),
     "methods": (METHODS, INPLACE),
     "primitives": (CATALOGUE,),
-    "formulas": (FORMULAS,),
+    "formulas": (FORMULAS, OTHER_NAMES),
 }
 
 

@@ -53,9 +53,9 @@ class Uncompiled:
         name, source = functions[-1].name, print_module(functions)
         namespace: dict[str, Any] = {"__name__": __name__}
         exec(compile(source, f"<{name}>", "exec"), namespace)
-        function = namespace[name]
+        namespace.update({each.name: namespace[each.name].py_func for each in functions})
         namespace.update(_PYTHON)
-        self.overloads = _Overloads(function)
+        self.overloads = _Overloads(namespace[name])
 
     def compile(self, signature: Any) -> None:
         """Do nothing."""

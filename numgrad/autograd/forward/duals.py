@@ -27,7 +27,7 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, set_array, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import zeros_with_gaps
 from numgrad.kernels.move.strides import layout_of, may_overlap, repeats_elements
-from numgrad.ops.movement.strided import geometry_of, strided
+from numgrad.ops.movement.view_geometry import geometry_of, strided
 
 __all__ = ["DualLevel", "laid_out_as", "lie_as", "own"]
 

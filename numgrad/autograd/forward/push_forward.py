@@ -26,7 +26,7 @@ from numgrad.kernels.move.accumulate import add_arrays
 from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.casts import contiguous
-from numgrad.ops.movement.strided import strided, strided_scatter
+from numgrad.ops.movement.view_geometry import strided, strided_scatter
 from numgrad.ops.mutation.history import CopySlices
 
 __all__ = ["PushForward", "TangentMaps"]

@@ -32,7 +32,7 @@ from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES, LLVM_LOCK, g
 from numgrad.codegen.printer import print_module
 from numgrad.runtime.forks import forkable_lock
 
-__all__ = ["compile_functions", "compile_source", "kernel"]
+__all__ = ["compile_functions", "compile_source", "generated_sources", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
 _emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
@@ -140,6 +140,7 @@ def _known_or_fresh(
     known = _emitted.get(key)
     if known is None:
         fresh = whole(_execute, name, source, digest[:16], for_loops, functions)
+        fresh.source = source
         with _lock:  # of two threads that come here together, both get the same
             known = _emitted.setdefault(key, fresh)
             _latest.append(known)
@@ -171,6 +172,11 @@ def compile_functions(
     if not HAS_PIPELINES:
         return compile_source(name, source, for_loops=for_loops)
     return _known_or_fresh(name, source, for_loops, functions)
+
+
+def generated_sources() -> list[str]:
+    """Return the sources of the generated kernels that are in use, in the order of their making."""
+    return [each.source for each in list(_emitted.values())]
 
 
 def _execute(

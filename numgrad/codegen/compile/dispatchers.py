@@ -75,7 +75,16 @@ def _while_enabled(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class KernelDispatcher(CPUDispatcher):
-    """A dispatcher whose compiling is done as a whole, or not at all."""
+    """A dispatcher whose compiling is done as a whole, or not at all.
+
+    Attributes
+    ----------
+    source : str
+        The module that was generated for it, with the ``@njit`` function that it is; empty where
+        that was written by hand.
+    """
+
+    source = ""
 
     def add_overload(self, compiled: Any) -> None:
         """Let calls from Python find what was compiled, unless a foreign array could pass for it.
@@ -93,14 +102,14 @@ class KernelDispatcher(CPUDispatcher):
         """Have the steps of the compiler pickled, too, which Numba leaves out."""
         compiler: Any = vars(self)["_compiler"]
         states: dict[str, Any] = super()._reduce_states()  # type: ignore[misc]
-        return {**states, "pipeline_class": compiler.pipeline_class}
+        return {**states, "pipeline_class": compiler.pipeline_class, "source": self.source}
 
     @classmethod
-    def _rebuild(cls, pipeline_class: Any, **states: Any) -> Any:
+    def _rebuild(cls, pipeline_class: Any, source: str, **states: Any) -> Any:
         made: Any = super()._rebuild(  # type: ignore[misc]
             **{**states, "sigs": [], "can_compile": True}
         )
-        made._compiler.pipeline_class = pipeline_class
+        made._compiler.pipeline_class, made.source = pipeline_class, source
         for signature in states["sigs"]:
             made.compile(signature)
         made._can_compile = states["can_compile"]

@@ -15,7 +15,8 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.index_maps import Element, weight
-from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule
+from numgrad.jit.schedule.nests import LoopOutput, Nest
+from numgrad.jit.schedule.schedule import Schedule
 
 __all__ = ["INNER", "ROW", "TOP", "Analysis"]
 

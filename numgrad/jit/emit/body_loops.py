@@ -70,9 +70,7 @@ class Body(Protocol):
         """Return the name of an argument as an array of its own."""
 
 
-def loop_function(
-    body: Body, loop: Loop | Rows, name: str, decorator: Name | None = None
-) -> Function:
+def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     """Return the function of a loop: of its operands, and of arrays for its results.
 
     What a body hands on to the next turn is held in registers if it is short. A loop over unit
@@ -116,7 +114,7 @@ def loop_function(
     parameters += [f"{buffers[value]}_" for value in graph.inputs[loop.fixed :]]
     parameters += [f"last_{k}" for k in range(loop.carries)]
     parameters += [f"all_{k}" for k in range(len(stacked))]
-    return Function(name, parameters, lines, decorator)
+    return Function(name, parameters, lines)
 
 
 def _cleared(body: Body, vector: Value) -> list[Statement]:

@@ -30,7 +30,7 @@ from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import size_code
 from numgrad.jit.emit.statements import comment_of
 from numgrad.jit.ir.symbolic_sizes import Size, product
-from numgrad.jit.schedule.schedule import LoopOutput
+from numgrad.jit.schedule.nests import LoopOutput
 
 __all__ = ["BlockFolds", "kind_of"]
 

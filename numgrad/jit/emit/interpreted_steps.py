@@ -24,7 +24,6 @@ from numgrad.codegen.loops import (
     Tuple,
     Unpack,
     call,
-    names,
 )
 from numgrad.jit.emit.opaque_steps import as_compact, opaque_call, operand_reader
 from numgrad.jit.emit.program_source import Emitted
@@ -35,7 +34,6 @@ __all__ = ["STEPS", "captured_array", "interpreted_step"]
 # What compiled code calls back, under keys that no other process has.
 STEPS: dict[str, Any] = {}
 _numbers = itertools.count()
-(_NJIT,) = names("numba", "njit")
 
 
 def interpreted_step(
@@ -78,13 +76,13 @@ def _call_back(
     It is no kernel of ours: where the GIL was released, Numba warns of calls of the interpreter.
     """
     key = _enter(function)
-    name = f"step_{sum(helper.decorator is _NJIT for helper in helpers)}"
+    name = f"step_{sum(helper.name.startswith('step_') for helper in helpers)}"
     # The interpreter looks names up in another module than this one.
     module = call(Name("__import__"), Number(__name__), None, None, Number(["STEPS"]))
     step = call(Load(Attribute(module, "STEPS"), Number(key), True), *given)
     returned = Tuple(tuple(Name(result) for result in results)) if results else Number(None)
     done = Interpreted(tuple(results.items()), [_unpacked(results, step)])
-    helpers.append(Function(name, given, [done, Return(returned)], _NJIT))
+    helpers.append(Function(name, given, [done, Return(returned)]))
     return _unpacked(results, call(Name(name), *given))
 
 

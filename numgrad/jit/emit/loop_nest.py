@@ -48,7 +48,8 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Size, product, symbol
 from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import Element
-from numgrad.jit.schedule.schedule import LoopOutput, Schedule
+from numgrad.jit.schedule.nests import LoopOutput
+from numgrad.jit.schedule.schedule import Schedule
 from numgrad.kernels.move.bounds import BOUNDS
 
 __all__ = ["LoopNest", "band_statements", "rooms_of_blocks"]

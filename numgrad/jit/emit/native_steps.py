@@ -16,7 +16,7 @@ from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import Whole
 from numgrad.jit.lowering.unit_vectors import Rows
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 
 __all__ = [
     "IN_REGISTERS",

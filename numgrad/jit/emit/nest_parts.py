@@ -11,7 +11,7 @@ from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.statements import ElementCode
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Size, symbol
-from numgrad.jit.schedule.schedule import LoopOutput
+from numgrad.jit.schedule.nests import LoopOutput
 
 __all__ = ["NestParts"]
 

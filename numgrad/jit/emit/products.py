@@ -41,7 +41,6 @@ def product(
     strides: tuple[Sequence[int], Sequence[int]],
     sizes: tuple[int, int, int],
     dtype: Any,
-    decorator: Name | None = None,
 ) -> Function:
     """Return the function of two matrices and their product, and where they begin in their memory.
 
@@ -53,7 +52,6 @@ def product(
     sizes : tuple of int
         The product is of `sizes[0]` x `sizes[1]` and `sizes[1]` x `sizes[2]`.
     dtype : numpy.dtype
-    decorator : Name, optional
     """
     (a0, a1), (b0, b1) = strides
     rows, inner, columns = sizes
@@ -78,7 +76,7 @@ def product(
         found = _dot(("a", row, 1), ("b", column, 1), inner, zero)
         found.append(Store(Name("out"), plus(target, times("i", columns), "j"), Name("total")))
         lines.append(For("i", ZERO, Number(rows), [For("j", ZERO, Number(columns), found)]))
-    return Function(name, ["a", "at_a", "b", "at_b", "out", "at_out"], lines, decorator)
+    return Function(name, ["a", "at_a", "b", "at_b", "out", "at_out"], lines)
 
 
 def _combination(

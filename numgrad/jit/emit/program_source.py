@@ -40,7 +40,8 @@ from numgrad.jit.emit.unrolled import nest_statements
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import LEAVES
 from numgrad.jit.schedule.loop_fusion import find_bands
-from numgrad.jit.schedule.schedule import Nest, OpaqueStep, Schedule, schedule
+from numgrad.jit.schedule.nests import Nest, OpaqueStep
+from numgrad.jit.schedule.schedule import Schedule, schedule
 from numgrad.runtime.memory import ALIGNMENT
 
 __all__ = ["WHAT", "Array", "Emitted", "emit"]
@@ -48,7 +49,6 @@ __all__ = ["WHAT", "Array", "Emitted", "emit"]
 WHAT = 4  # numbers of the header that say what to run
 WIDE = 16  # elements of a short loop from which on it fills wide vectors
 (_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
-(_NJIT,) = names("numba", "njit")
 (_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
 
 
@@ -172,7 +172,7 @@ class Emitted:
             if array.role == "room"
         ]
 
-    def part(self, name: str, steps: range, decorator: Name) -> Function:
+    def part(self, name: str, steps: range) -> Function:
         """Return the function of the nests among some steps, sizes and constants written out.
 
         Its parameters are the arrays that these use (`arrays_of`). Names are by the order in which
@@ -184,7 +184,7 @@ class Emitted:
         lines += self._wide([nest for k, nest in self.nests.items() if k in steps])
         lines += [known[each] for each in names_in(nests) if each in known]
         body, new = in_order(with_numbers([*lines, *nests]), arrays)
-        return Function(name, [new[array] for array in arrays], body, decorator)
+        return Function(name, [new[array] for array in arrays], body)
 
     def arrays_of(self, steps: range) -> list[str]:
         """Return the names of the arrays that the nests among some steps use."""
@@ -231,16 +231,13 @@ class Emitted:
         """Return how many parts of some nests that are done together threads can do."""
         return max([self.values[f"items{k}"] for k in band])
 
-    def source(self, *, shown: bool = False) -> str:
-        """Return the module with the function ``run``.
+    def source(self) -> str:
+        """Return the module with the function ``run``, and where its lines came from."""
+        return print_module([self.function()], origins=True)
 
-        One to be `shown` says where lines came from, and runs as it stands: compiled by Numba.
-        """
-        return print_module([self.function(_NJIT if shown else None)], origins=shown)
-
-    def function(self, decorator: Name | None = None) -> Function:
+    def function(self) -> Function:
         """Return the function ``run``."""
-        return Function("run", self.parameters, [Do(call(_DISTINCT)), *self.body()], decorator)
+        return Function("run", self.parameters, [Do(call(_DISTINCT)), *self.body()])
 
     @property
     def parameters(self) -> list[str]:

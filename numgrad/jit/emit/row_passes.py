@@ -16,7 +16,7 @@ from numgrad.jit.emit.analysis import INNER
 from numgrad.jit.emit.statements import ElementCode, comment_of
 from numgrad.jit.ir.symbolic_sizes import Size, product
 from numgrad.jit.schedule.index_maps import Element, weight
-from numgrad.jit.schedule.schedule import LoopOutput
+from numgrad.jit.schedule.nests import LoopOutput
 
 __all__ = ["Pass", "RowPasses"]
 

@@ -61,7 +61,7 @@ from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.passes.views import is_contiguous
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 from numgrad.kernels.matrices.unrolled import UnrolledCall
 
 __all__ = ["standalone_dispatcher", "standalone_loop"]
@@ -69,10 +69,9 @@ __all__ = ["standalone_dispatcher", "standalone_loop"]
 Build = Callable[[Graph], Any]
 
 
-_AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
+_AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument", "distinct"),
     *names("numgrad.kernels.random", "words_of", "go_on"),
-    *names("numgrad.codegen.compile.compile", "kernel"),
     *names("numpy", "zeros"),
 )
 
@@ -133,10 +132,9 @@ def _loop_function(
     build: Build,
     helpers: list[Function],
     name: str,
-    decorator: Name | None = None,
 ) -> Function:
     body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_")
-    return loop_function(body, loop, name, decorator)
+    return loop_function(body, loop, name)
 
 
 class _Standalone:
@@ -316,7 +314,7 @@ class _Standalone:
 
     def _nests(self, steps: range) -> list[Statement]:
         """Return what runs the nests of consecutive steps, in a function of their own."""
-        part = self.emitted.part(f"{self.name}run_{steps.start}", steps, _KERNEL)
+        part = self.emitted.part(f"{self.name}run_{steps.start}", steps)
         arrays = self.emitted.arrays_of(steps)
         return [Do(call(self._helper(part), *arrays))]
 
@@ -368,7 +366,7 @@ class _Standalone:
         arrays = [each for each in names_in(lines) if not each.startswith("one_")]
         body, new = in_order([Do(call(_DISTINCT)), *lines], arrays)
         name = f"{self.name}matrices_{next(self.numbers)}"
-        function = Function(name, [new[array] for array in arrays], body, _KERNEL)
+        function = Function(name, [new[array] for array in arrays], body)
         return [Do(call(self._helper(function), *arrays))]
 
     def _native_call(self, value: Value, found: UnrolledCall, prefix: str) -> list[Statement]:
@@ -397,7 +395,7 @@ class _Standalone:
             if out not in self.outside:
                 self.memory.append(self._result(out, (*left[:-1], right[-1]), dtype))
         name = f"{self.name}product_{next(self.numbers)}"
-        function = product(name, (of_a[-2:], of_b[-2:]), sizes, dtype, _KERNEL)
+        function = product(name, (of_a[-2:], of_b[-2:]), sizes, dtype)
         indices = [f"{name}_{dim}" for dim in range(len(batch))]
         of_out = [prod((*batch[d + 1 :], left[-2], right[-1])) for d in range(len(batch))]
         places: list[Any] = []
@@ -445,7 +443,7 @@ class _Standalone:
         """Return what does a loop."""
         name = f"{self.name}loop_{next(self.numbers)}"
         emitted = emit(loop.graph, loop.own)
-        self.helpers.append(_loop_function(loop, emitted, self.build, self.helpers, name, _KERNEL))
+        self.helpers.append(_loop_function(loop, emitted, self.build, self.helpers, name))
         lines: list[Statement] = []
         given: list[Any] = [0, loop.count] if isinstance(loop, Rows) else []
         given += [self._compact(operand, lines) for operand in value.operands]

@@ -29,7 +29,7 @@ def record_scan(
     reverse: bool,
     divided: bool = False,
 ) -> tuple[Leaves, Leaves]:
-    """Record a loop over rows; see `numgrad.graph.recorder.LoopRecorder.scan`."""
+    """Record a loop over rows; see `numgrad.graph.open_recorder.LoopRecorder.scan`."""
     results: list[Leaves] = []
     state = BodyState([step])
 
@@ -49,7 +49,7 @@ def record_while(
     step: Callable[[Leaves], Leaves],
     carry: Leaves,
 ) -> Leaves:
-    """Record a loop without a limit; see `numgrad.graph.recorder.LoopRecorder.while_loop`."""
+    """Record a loop without a limit; see `numgrad.graph.open_recorder.LoopRecorder.while_loop`."""
 
     def flag(current: Leaves) -> Tensor:
         found = predicate(current)
@@ -78,7 +78,7 @@ def record_switch(
     branches: Sequence[Callable[[Leaves], Leaves]],
     operands: Leaves,
 ) -> Leaves:
-    """Record branches; see `numgrad.graph.recorder.LoopRecorder.switch`."""
+    """Record branches; see `numgrad.graph.open_recorder.LoopRecorder.switch`."""
     state = BodyState(branches)
     with tracer.body(), recording(False):  # what they return is not known before
         like, *_ = [state.run(branch, operands) for branch in branches]

@@ -61,7 +61,8 @@ class Lowered:
     graph : Graph
         What it computes; ``print`` it.
     source : str
-        The Python that is compiled, each line with the operation it came from.
+        The loops that are compiled, as functions under ``@njit``, each line with the operation it
+        came from.
     dispatcher : numba.core.dispatcher.Dispatcher
         A compiled function of plain arrays and scalars, the leaves of the arguments in order, that
         returns the leaves of the results as a tuple (those of no dims as scalars), but for leaves
@@ -69,7 +70,8 @@ class Lowered:
         threads, and checks the shapes that it is given. For each generator among the arguments it
         takes a ``numpy.random.Generator`` (``generator.numpy``), and one more behind all arguments
         for each that the function draws from otherwise, the default one included. They go on from
-        where they were.
+        where they were. Its attribute `source` is the module that it is made from, which runs
+        wherever it is pasted.
     """
 
     def __init__(self, trace: Trace, leaves: Sequence[Any]) -> None:

@@ -66,7 +66,7 @@ _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
 
 
 class Tracer(TracedValues):
-    """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
+    """A recorder (see `numgrad.graph.open_recorder.Recorder`) that builds the values of a graph."""
 
     transforms = False
     has_numbers = False
@@ -95,7 +95,7 @@ class Tracer(TracedValues):
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
             self.forget()
 
-    # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
+    # --- what numgrad.graph.open_recorder.Recorder asks for ---------------------------------------
 
     def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the operands as they are."""

@@ -44,7 +44,7 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that is compiled; a comment says of each line what it came from."""
-        return self._emitted.source(shown=True)
+        return self._emitted.source()
 
     @property
     def steps(self) -> int:

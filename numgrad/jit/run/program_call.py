@@ -23,7 +23,7 @@ from numgrad.jit.emit.program_source import WHAT, Array, Emitted
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 

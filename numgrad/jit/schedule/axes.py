@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from numgrad.jit.ir.symbolic_sizes import Place, Size, product, symbol
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 
 __all__ = ["Loop", "Loops"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.schedule.index_maps import LEAVES
-from numgrad.jit.schedule.schedule import Nest, Schedule, writes_over
+from numgrad.jit.schedule.nests import Nest, writes_over
+from numgrad.jit.schedule.schedule import Schedule
 
 __all__ = ["find_bands"]
 

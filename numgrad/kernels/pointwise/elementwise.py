@@ -78,13 +78,13 @@ class Elementwise:
         key = pattern if modes is None else f"{pattern} {modes}"
         loop = self.loops.get(key)
         if loop is None:
+            doc = f"{self.name}, for operands {pattern}"
             if modes is None:
                 function = flat_loop(self.inputs, self.formula, pattern)
             else:
                 function = strided_loop(self.inputs, self.formula, pattern, modes)
-            loop = self.loops[key] = compile_functions(
-                [function], doc=f"{self.name}, for operands {pattern}."
-            )
+                doc += f" with strides {modes}"
+            loop = self.loops[key] = compile_functions([function], doc=f"{doc}.")
         return loop
 
     def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:

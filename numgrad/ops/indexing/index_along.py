@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
-from numgrad.kernels.move.places import are_inside
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
-from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_input
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.indexing.positions_along import (
+    check_copied,
+    check_ndims_copied,
+    check_selected,
+    check_shape_copied,
+    check_source,
+    filled_positions,
+    nowhere_like,
+    read_vector,
+    where_written,
+)
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.mutation.filling import check_number
@@ -26,7 +33,6 @@ from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
-    "check_selected",
     "dim_indices",
     "index_add",
     "index_copy",
@@ -173,82 +179,6 @@ def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
     return where(there, g, fresh(np.zeros((), g._array.dtype)))
 
 
-def _read_vector(index: Tensor) -> Any:
-    """Return the positions of an index of one dim, in memory of their own."""
-    return read_array(_own_vector, at_hand(index._array))
-
-
-def _own_vector(index: Array) -> Array:
-    return index.astype(np.int64).reshape(-1)
-
-
-@at_run_time
-def check_selected(positions: Array, size: int) -> Array:
-    """Return positions; raise unless all lie from 0 to `size`."""
-    if not are_inside(positions, size):
-        raise IndexError("index out of range in self")
-    return positions
-
-
-@at_run_time
-def _check_copied(positions: Array, size: int, dim: int) -> Array:
-    if are_inside(positions, size):
-        return positions
-    outside = positions[(positions < 0) | (positions >= size)][0]
-    raise IndexError(
-        f"index_copy_(): index {outside} is out of bounds for dimension {dim} with size {size}"
-    )
-
-
-@at_run_time
-def _filled_positions(positions: Array, size: int, dim: int) -> Array:
-    """Return positions counted from the front."""
-    if are_inside(positions, size):
-        return positions
-    if positions.size and (positions.min() < -size or positions.max() >= size):
-        outside = positions[(positions < -size) | (positions >= size)][0]
-        raise IndexError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
-    return np.asarray(np.where(positions < 0, positions + size, positions))
-
-
-def _is_beside_nothing(input: Tensor, dim: int) -> bool:
-    """Return whether another dim of the input is empty, so that no position is ever looked at."""
-    shape = input._array.shape
-    return 0 in shape[:dim] or 0 in shape[dim + 1 :]
-
-
-def _nowhere(positions: Array) -> Array:
-    """Return positions that kernels take for others that they have nothing to do at."""
-    return np.zeros(positions.shape, np.int64)
-
-
-def _in_empty_dim(input: Tensor, dim: int, positions: Array) -> RuntimeError:
-    """Return PyTorch's error for positions in a dim of no length: of the view that it would make.
-
-    That has the parts at the positions one over the other.
-    """
-    sizes = list(input._array.shape)
-    strides = [1] * len(sizes)
-    for at in range(len(sizes) - 2, -1, -1):
-        strides[at] = strides[at + 1] * max(sizes[at + 1], 1)
-    sizes[dim], strides[dim] = positions.size, 0
-    itemsize = input._array.itemsize
-    room = sum((size - 1) * step for size, step in zip(sizes, strides, strict=True)) + 1
-    return RuntimeError(
-        f"setStorage: sizes {sizes}, strides {strides}, storage offset 0, and itemsize {itemsize} "
-        f"requiring a storage size of {room * itemsize} are out of bounds for storage of size 0"
-    )
-
-
-def _where_written(input: Tensor, dim: int, positions: Array, check: Callable[..., Array]) -> Array:
-    """Return positions in a dim that were checked, if there is anything at them."""
-    if _is_beside_nothing(input, dim):
-        return _nowhere(positions)
-    if length_of(input, dim) == 0 < positions.size:
-        raise _in_empty_dim(input, dim, positions)
-    return check(positions, size=length_of(input, dim), dim=dim)
-
-
 @declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
@@ -276,7 +206,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    positions = _read_vector(index)
+    positions = read_vector(index)
     if length_of(input, at) == 0 < positions.size and input._array.ndim > 1:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     positions = check_selected(positions, size=length_of(input, at))
@@ -286,64 +216,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         )
     result: Tensor = _INDEX_SELECT.apply(input, dim=at, index=positions, held=(index,))
     return result
-
-
-def _check_source(input: Tensor, dim: int, positions: Array, source: Tensor, function: str) -> None:
-    """Raise unless a source has a part for every position, of the shape that fits there."""
-    length = length_of(source, dim)
-    if positions.size != length:
-        raise RuntimeError(
-            f"{function}(): Number of indices ({positions.size}) should be equal to "
-            f"source.size(dim): ({length}), for dim: {dim}"
-        )
-    shape, given = list(input._array.shape), list(source._array.shape)
-    if len(shape) != len(given) or _parts_of(shape, dim) != _parts_of(given, dim):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified "
-            f"dimension. Got self.shape = {shape} source.shape = {given}"
-        )
-
-
-def _parts_of(shape: list[int], dim: int) -> list[int]:
-    """Return the shape of a part at one position of a dim."""
-    return shape[:dim] + shape[dim + 1 :]
-
-
-def _check_ndims_copied(input: Tensor, index: Tensor, source: Tensor) -> None:
-    """Raise unless a source has as many dims as where it is copied to, or none."""
-    positions = index._array
-    if positions.ndim > 1:
-        raise IndexError(
-            f"index_copy_(): Index should have dimension 1 or 0 (got {positions.ndim})"
-        )
-    own, given = input._array.ndim, source._array.ndim
-    if not given and positions.size != 1:
-        raise IndexError(
-            "index_copy_(): When source is scalar, index should have one element (got "
-            f"{positions.size})"
-        )
-    if given and own and given != own:
-        raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must "
-            f"match. Source dimensionality ({given}), destination dimensionality ({own})"
-        )
-
-
-def _check_shape_copied(input: Tensor, dim: int, positions: Array, source: Tensor) -> None:
-    """Raise unless a source has a part for every position, of the shape that fits there."""
-    shape, given = (_parts_of(list(each._array.shape), dim) for each in (input, source))
-    if shape != given:
-        raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
-            f"slice shape: {' '.join(map(str, shape))} at dimension {dim} and source slice shape: "
-            f"{' '.join(map(str, given))} at dimension 0."
-        )
-    length = length_of(source, dim)
-    if positions.size != length:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({positions.size}) should be equal to "
-            f"source.size(dim) ({length})"
-        )
 
 
 def read_parts(
@@ -370,8 +242,8 @@ def read_parts(
             f"{function}(): Indexing dim {at} is out of bounds of the source tensor with dim "
             f"{source._array.ndim}"
         )
-    positions = _read_vector(index)
-    _check_source(input, at, positions, source, function)
+    positions = read_vector(index)
+    check_source(input, at, positions, source, function)
     return at, positions
 
 
@@ -406,7 +278,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     """
     at, positions = read_parts(input, dim, index, source, "index_add_")
     if input._array.ndim > 1 and not input._array.size:
-        positions = _nowhere(positions)
+        positions = nowhere_like(positions)
     elif input._array.ndim < 2:
         positions = check_selected(positions, size=length_of(input, at))
     else:
@@ -447,7 +319,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     tensor([2., 0., 1.])
     """
     at = wrap_dim(dim, input._array.ndim)
-    _check_ndims_copied(input, index, source)
+    check_ndims_copied(input, index, source)
     if index._array.dtype != np.int64:
         raise RuntimeError(
             f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
@@ -457,9 +329,9 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
-    positions = _read_vector(index)
-    _check_shape_copied(input, at, positions, source)
-    positions = _where_written(input, at, positions, _check_copied)
+    positions = read_vector(index)
+    check_shape_copied(input, at, positions, source)
+    positions = where_written(input, at, positions, check_copied)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
     return result
 
@@ -500,10 +372,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         )
     if index._array.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    at, positions = wrap_dim(dim, input._array.ndim), _read_vector(index)
+    at, positions = wrap_dim(dim, input._array.ndim), read_vector(index)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    positions = _where_written(input, at, positions, _filled_positions)
+    positions = where_written(input, at, positions, filled_positions)
     result: Tensor
     if isinstance(value, Tensor):
         if value.dtype.is_complex and not input.dtype.is_complex:

@@ -1,25 +1,15 @@
-"""as_strided: views anywhere in a storage, and how a view finds its history again.
-
-A `Geometry` says where a view lies in the memory of its base. After a write to the memory, a view
-takes its edge from the base through an ``as_strided`` of that geometry, and the write itself is
-recorded on the base with it (see `numgrad.ops.mutation.inplace`).
-"""
+"""as_strided and as_strided_scatter: views anywhere in a storage."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.tuning import REMEMBERED_CALLS
-from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.recorder import distance, place_of
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, kind_of, wrap
-from numgrad.graph.upward import upward
+from numgrad.graph.tensor import Tensor, fresh, holder_of
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
 from numgrad.kernels.move.strides import (
@@ -31,25 +21,17 @@ from numgrad.kernels.move.strides import (
     strided_view,
 )
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.casts import contiguous
-from numgrad.ops.movement.complex_views import (
-    VIEW_AS_COMPLEX,
-    VIEW_AS_REAL,
-    view_as_complex,
-    view_as_real,
-)
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
-    "Geometry",
+    "AS_STRIDED",
     "as_strided",
     "as_strided_scatter",
-    "geometry_between",
-    "geometry_of",
     "move",
     "place",
-    "strided",
-    "strided_scatter",
+    "read",
+    "scatter_arrays",
+    "scatter_into",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +44,7 @@ def _as_strided(array: Array, layout: Layout, own: Layout) -> Array:
 
 # The layouts count from the input's first element; `own` is the input's. Not declared linear,
 # because it is its own tangent map only for tangents of that very layout.
-_AS_STRIDED: Primitive = Primitive(
+AS_STRIDED: Primitive = Primitive(
     "as_strided",
     "AsStridedBackward0",
     _as_strided,
@@ -141,7 +123,7 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
     return result
 
 
-def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
+def scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
     """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
     result = _memory_of_scattered(outer, inner, array.dtype)
     result[...] = array
@@ -168,10 +150,10 @@ def _lies_as_scattered(input: Array, outer: Layout, inner: Layout) -> Array:
 _SCATTER: Primitive = Primitive(
     "as_strided_scatter",
     "AsStridedScatterBackward0",
-    _scatter_arrays,
+    scatter_arrays,
     ["input", "src"],
     [
-        lambda g, src_shape, outer, inner: _scatter(g, _zeros_like(g, src_shape), outer, inner),
+        lambda g, src_shape, outer, inner: scatter_into(g, _zeros_like(g, src_shape), outer, inner),
         lambda g, outer, inner: _read_anywhere(g, outer, inner),
     ],
     linear=True,
@@ -185,7 +167,8 @@ _SCATTER: Primitive = Primitive(
 )
 
 
-def _scatter(input: Tensor, source: Tensor, outer: Layout, inner: Layout) -> Tensor:
+def scatter_into(input: Tensor, source: Tensor, outer: Layout, inner: Layout) -> Tensor:
+    """Return a copy of an input that is laid out like `outer`, with `source` at `inner`."""
     result: Tensor = _SCATTER.apply(input, source, outer=outer, inner=inner)
     return result
 
@@ -194,10 +177,10 @@ def _zeros_like(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return fresh(np.zeros(shape, tensor._array.dtype))
 
 
-def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
+def read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     """Return what lies at `inner` in an input taken as laid out like `outer`, which begins at 0."""
     if scatter.same_layout(input._array, outer):
-        result: Tensor = _AS_STRIDED.apply(input, layout=inner, own=outer)
+        result: Tensor = AS_STRIDED.apply(input, layout=inner, own=outer)
         return result
     return move(input, outer, inner, outer)
 
@@ -208,7 +191,7 @@ def _read_anywhere(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     if low < high and not start <= low <= high <= stop:
         return move(input, outer, inner, outer)
     (shape, stride, begin), (size, steps, first) = outer, inner
-    return _read(input, (shape, stride, 0), (size, steps, first - begin))
+    return read(input, (shape, stride, 0), (size, steps, first - begin))
 
 
 def place(
@@ -279,7 +262,7 @@ def as_strided(
             [2., 3.]])
     """
     layout = place(input, size, stride, storage_offset)
-    result: Tensor = _AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
+    result: Tensor = AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
     return result
 
 
@@ -325,216 +308,4 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(inner[0])}"
         )
-    return _scatter(input, src, layout_of(input._array), inner)
-
-
-_APART = (
-    "a view does not lie in the memory of its base any more, because one of them was given other "
-    "memory (by `data =`, `set_` or `resize_`). Make the view anew."
-)
-
-
-class Geometry:
-    """Where a view lies in the memory of its base, in elements of the one of smaller dtype.
-
-    Attributes
-    ----------
-    outer, inner : Layout
-        The layout of the base, at offset 0, and of the view.
-    parts : str
-        ``"base"`` if the base is complex and the view real, so that the base counts as real
-        numbers; ``"view"`` the other way round; else empty.
-    is_apart : bool
-        Whether base and view have one dtype, and no place of the view is there twice.
-    in_rows : bool
-        Whether the base lies row by row beside.
-    key : tuple of int, slice and Ellipsis, or None
-        What gives the view in brackets behind a base that lies row by row, if anything does.
-    """
-
-    __slots__ = ("in_rows", "inner", "is_apart", "key", "outer", "parts")
-
-    def __init__(self, outer: Layout, inner: Layout, parts: str) -> None:
-        self.outer, self.inner, self.parts = outer, inner, parts
-        self.is_apart = not parts and not may_overlap(inner)
-        rows = layout_of(np.empty(outer[0], np.bool_))
-        self.in_rows = (
-            self.is_apart and outer[1:] == rows[1:] and inner[2] >= 0 and 0 not in inner[0]
-        )
-        self.key = _key_between(outer, inner) if self.in_rows else None
-
-
-def _key_between(outer: Layout, inner: Layout) -> tuple[Any, ...] | None:
-    """Return the ints and slices that take a view out of an array, if there are such.
-
-    >>> _key_between(((3, 4), (4, 1), 0), ((2,), (2,), 5))
-    (1, slice(1, 4, 2), Ellipsis)
-    """
-    key: list[Any] = []
-    (shape, steps, _), (size, strides, rest) = outer, inner
-    found = 0
-    for length, step in zip(shape, steps, strict=True):
-        start, rest = divmod(rest, step)
-        if found < len(size):
-            stride, beyond = divmod(strides[found], step)
-            stop = start + (size[found] - 1) * stride + 1
-            if stride > 0 and not beyond and stop <= length:
-                key.append(slice(start, stop, stride))
-                found += 1
-                continue
-        key.append(start)
-    return (*key, ...) if found == len(size) else None
-
-
-def geometry_of(view: Tensor, base: Tensor) -> Geometry:
-    """Return where `view` lies in the memory of `base`.
-
-    Raises
-    ------
-    RuntimeError
-        If it lies elsewhere by now.
-    """
-    outer, inner = place_of(base._array), place_of(view._array)
-    between = distance(outer, inner) if inner.size else 0
-    if inner is view._array and outer is base._array:
-        return _between_kinds(base._kind or kind_of(base), view._kind or kind_of(view), between)
-    return _between_kinds(kind_for(outer), kind_for(inner), between)
-
-
-@lru_cache(REMEMBERED_CALLS)
-def _between_kinds(outer: Kind, inner: Kind, between: int) -> Geometry:
-    facts = outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype
-    return geometry_between(*facts, between)
-
-
-def geometry_between(
-    outer_shape: tuple[int, ...],
-    outer_strides: tuple[int, ...],
-    outer: np.dtype[Any],
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    inner: np.dtype[Any],
-    between: int,
-) -> Geometry:
-    """Return the geometry for how a base and a view lie, with so many bytes in between."""
-    parts = ""
-    if outer != inner:
-        if {outer.kind, inner.kind} != {"c", "f"}:
-            raise RuntimeError(_APART)
-        parts = "base" if outer.kind == "c" else "view"
-    itemsize = min(outer.itemsize, inner.itemsize)
-    if parts == "base":  # complex numbers count as pairs
-        outer_shape, outer_strides = (*outer_shape, 2), (*outer_strides, itemsize)
-    elif parts == "view":
-        shape, strides = (*shape, 2), (*strides, itemsize)
-    own = outer_shape, tuple([step // itemsize for step in outer_strides]), 0
-    layout = shape, tuple([step // itemsize for step in strides]), between // itemsize
-    low, high = extent(layout)
-    if high > low:
-        start, stop = extent(own)
-        if low < start or high > stop:  # what read and wrote there would leave the memory
-            raise RuntimeError(_APART)
-    return Geometry(own, layout, parts)
-
-
-def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
-    """Return the view of that geometry of a tensor in the place of the base."""
-    if geometry.parts == "base":
-        tensor = view_as_real(tensor)
-    result = _read(tensor, geometry.outer, geometry.inner)
-    return view_as_complex(_in_pairs(result)) if geometry.parts == "view" else result
-
-
-def _in_pairs(tensor: Tensor) -> Tensor:
-    """Return a tensor of which `view_as_complex` can be taken: itself, if possible."""
-    itemsize = tensor._array.itemsize
-    *others, last = tensor._array.strides
-    return (
-        contiguous(tensor)
-        if last != itemsize or any(s % (2 * itemsize) for s in others)
-        else tensor
-    )
-
-
-def inside_of(array: Array, geometry: Geometry) -> Any:
-    """Return the part of an array in the place of the base that `strided` gives, as an array.
-
-    None if it does not lie as the base did, or if what is read there is more than once in it.
-    """
-    outer, (size, steps, first) = geometry.outer, geometry.inner
-    if geometry.in_rows and array.flags.c_contiguous and array.shape == outer[0]:
-        return _within(array, geometry)
-    if not geometry.is_apart or not scatter.same_layout(array, outer):
-        return None
-    return strided_view(array, (size, steps, first - outer[2]))
-
-
-def _within(array: Array, geometry: Geometry) -> Array:
-    """Return the part of an array that lies row by row, as the base did."""
-    if geometry.key is not None:
-        return array[geometry.key]
-    (size, steps, first), itemsize = geometry.inner, array.itemsize
-    strides = [step * itemsize for step in steps]
-    return np.ndarray(size, array.dtype, array, first * itemsize, strides)
-
-
-def scattered(array: Array, source: Any, geometry: Geometry) -> Array:
-    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about.
-
-    The source may be one number.
-    """
-    outer, inner = geometry.outer, geometry.inner
-    if geometry.in_rows and array.flags.c_contiguous:
-        result = array.copy()
-        if geometry.key is None:
-            _within(result, geometry)[...] = source
-        else:
-            result[geometry.key] = source
-        return result
-    if not array.flags.c_contiguous or layout_of(array)[1] != outer[1]:
-        return _scatter_arrays(array, source, outer, inner)
-    result = array.copy()
-    strided_view(result, (inner[0], inner[1], inner[2] - outer[2]))[...] = source
-    return result
-
-
-def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:
-    """Return a copy of a tensor in the place of the base, with `source` in that of the view."""
-    if geometry.parts == "base":
-        tensor = view_as_real(tensor)
-    elif geometry.parts == "view":
-        source = view_as_real(source)
-    result = _scatter(tensor, source, geometry.outer, geometry.inner)
-    return view_as_complex(result) if geometry.parts == "base" else result
-
-
-def _view_history(view: Tensor, base: Tensor) -> Edge:
-    """Return the edge of a view after a write: an as_strided of its base.
-
-    The base need not require grad: then the view is one of a leaf that is a view itself.
-    """
-    geometry = geometry_of(view, base)
-    source = base
-    if geometry.parts == "base":
-        source = _recorded(VIEW_AS_REAL, base, base._array[..., None].view(view._array.dtype))
-    layouts = {"layout": geometry.inner, "own": geometry.outer}
-    array = view._array
-    if geometry.parts == "view":
-        array = array[..., None].view(base._array.dtype)
-    result = _recorded(_AS_STRIDED, source, array, **layouts)
-    if geometry.parts == "view":
-        result = _recorded(VIEW_AS_COMPLEX, result, view._array)
-    return NO_EDGE if result._edge is None else result._edge
-
-
-def _recorded(primitive: Primitive, source: Tensor, array: Array, **parameters: Any) -> Tensor:
-    """Return a tensor over `array` as if the primitive had computed it from `source`.
-
-    It has a node even if the source does not require grad.
-    """
-    result = wrap(array)
-    primitive.record((source,), (result,), parameters, moving=1)
-    return result
-
-
-upward.view_history = _view_history
+    return scatter_into(input, src, layout_of(input._array), inner)

@@ -12,7 +12,8 @@ from numgrad.kernels.move.indexing import reduce_indexed
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import length_of, positions_of, with_dims
-from numgrad.ops.indexing.index_along import check_selected, dim_indices, read_parts
+from numgrad.ops.indexing.index_along import dim_indices, read_parts
+from numgrad.ops.indexing.positions_along import check_selected
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.scattering.reduce_rules import (
     REDUCTIONS,

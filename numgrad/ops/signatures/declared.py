@@ -28,6 +28,7 @@ from typing import Any
 from numgrad.codegen.define import define
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
+from numgrad.math.functions import OTHER_NAMES
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.out_argument import write_result
@@ -251,6 +252,9 @@ def declare(
     first = texts[0].partition("(")[0]
     declared = tuple([parse(text) for text in texts])
     old = tuple([parse(text) for text in deprecated])
+    if plain is not None and function:
+        others = {first, *aliases} - {plain.name}
+        OTHER_NAMES.update(dict.fromkeys(others, plain.name))
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.spatial.arguments import each_dim, numbers, refuse
+from numgrad.ops.spatial.arguments import numbers, refuse
+from numgrad.ops.spatial.pooling_arguments import (
+    Windows,
+    count_of,
+    counts_of,
+    require_planes,
+    windows_of,
+)
 from numgrad.ops.spatial.pooling_primitives import GREATEST, MEANS
 
 __all__ = ["POOLS"]
@@ -19,134 +25,6 @@ __all__ = ["POOLS"]
 Ints = tuple[int, ...]
 
 POOLS: dict[str, Callable[..., Any]] = {}
-# What messages call the dims: the last ones of these.
-_LETTERS = "THW"
-
-
-class _Windows(NamedTuple):
-    """How windows lie, a number for each dim."""
-
-    kernel: Ints
-    stride: Ints
-    padding: Ints
-    dilation: Ints
-
-
-# --- arguments ------------------------------------------------------------------------------------
-
-
-def _windows(
-    name: str,
-    dims: int,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] | None,
-    padding: Sequence[int],
-    dilation: Sequence[int] = (1,),
-) -> _Windows:
-    """Return what windows are like; raise where there is not a number for each dim."""
-    either = "must be" if name == "avg_pool3d" else "must either be"
-    some = f"a single int, or a tuple of {'two' if dims == 2 else 'three'} ints"
-    kernel = each_dim(kernel_size, dims, f"{name}: kernel_size {either} {some}")
-    omitted = f"{name}: stride {either} omitted, {some}"
-    return _Windows(
-        kernel,
-        each_dim(stride, dims, omitted) if stride else kernel,
-        each_dim(padding, dims, f"{name}: padding {either} {some}"),
-        each_dim(dilation, dims, f"{name}: dilation must be either {some}"),
-    )
-
-
-def _named(prefix: str, values: Sequence[int]) -> str:
-    letters = _LETTERS[-len(values) :]
-    return " ".join([f"{prefix}{a}: {b}" for a, b in zip(letters, values, strict=True)])
-
-
-def _count(
-    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
-) -> int:
-    """Return how many windows there are along a dim; none begins in the padding behind."""
-    if not stride:
-        raise RuntimeError("stride should not be zero")
-    if padding < 0:
-        raise RuntimeError(f"pad must be non-negative, but got pad: {padding}")
-    reach = (kernel - 1) * dilation + 1
-    if padding > int(reach / 2):
-        raise RuntimeError(
-            f"pad should be at most half of effective kernel size, but got pad={padding}, "
-            f"kernel_size={kernel} and dilation={dilation}"
-        )
-    count = (size + 2 * padding - reach + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if ceil_mode and (count - 1) * stride >= size + padding:
-        count -= 1
-    return count
-
-
-def _counts(
-    name: str, input: Tensor, by: _Windows, ceil_mode: bool, words: str | None = None
-) -> Ints:
-    """Return how many windows there are along each dim, or raise in PyTorch's words and order."""
-    shape, dims = input._array.shape, len(by.kernel)
-    if len(shape) < dims + 1:
-        wrap_dim(-dims - 1, len(shape))
-    sizes, planes = shape[len(shape) - dims :], shape[len(shape) - dims - 1]
-    rows = zip(sizes, *by, strict=True)
-    counts = tuple([_count(*row, ceil_mode) for row in rows])
-    for what, prefix, values in (
-        ("kernel size", "k", by.kernel),
-        ("stride", "d", by.stride),
-        ("dilation", "dilation", by.dilation),
-    ):
-        if min(values) <= 0:
-            said = _named(prefix, values)
-            raise RuntimeError(f"{what} should be greater than zero, but got {said}")
-    _check_planes(words or name, input, dims)
-    if name == "avg_pool3d" and any(a < b for a, b in zip(sizes, by.kernel, strict=True)):
-        raise RuntimeError(
-            f"input image ({_named('', sizes)}) smaller than kernel size ({_named('k', by.kernel)})"
-        )
-    if any(pad > kernel // 2 for pad, kernel in zip(by.padding, by.kernel, strict=True)):
-        letters, table = _LETTERS[-dims:], [("pad", by.padding), ("k", by.kernel)]
-        said = ", ".join(
-            [
-                f"{prefix}{letter} = {value}"
-                for prefix, values in table
-                for letter, value in reversed([*zip(letters, values, strict=True)])
-            ]
-        )
-        raise RuntimeError(
-            f"pad should be smaller than or equal to half of kernel size, but got {said}"
-        )
-    if min(counts) < 1:
-        before, behind = ("x".join(map(str, (planes, *each))) for each in (sizes, counts))
-        raise RuntimeError(
-            f"Given input size: ({before}). Calculated output size: ({behind}). Output size is too "
-            "small"
-        )
-    return counts
-
-
-def _require_planes(input: Tensor, dims: int) -> None:
-    if input._array.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input"
-        )
-
-
-def _check_planes(name: str, input: Tensor, dims: int) -> None:
-    """Raise unless the input has samples, perhaps none, of channels, all of them with elements."""
-    shape = input._array.shape
-    first = len(shape) - dims - 1
-    if dims == 3 and 0 in shape[first:]:
-        raise RuntimeError(
-            f"{name}(): Expected input's non-batch dimensions to have positive length, but "
-            f"input has a shape of {numbers(shape)} and non-batch dimension 0 has length zero!"
-        )
-    if first > 1 or 0 in shape[first:]:
-        raise RuntimeError(
-            f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch "
-            f"size for input, but got:{numbers(shape)}"
-        )
-
 
 # --- means ----------------------------------------------------------------------------------------
 
@@ -186,17 +64,17 @@ _DIVISOR = """
 def _mean(
     name: str,
     input: Tensor,
-    by: _Windows,
+    by: Windows,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
     dims = len(by.kernel)
     if dims == 3:
-        _require_planes(input, dims)
+        require_planes(input, dims)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    counts = _counts(name, input, by, ceil_mode)
+    counts = counts_of(name, input, by, ceil_mode)
     if input._array.dtype != np.int64:
         kernel = "avg_pool2d" if dims == 2 else "avg_pool3d_out_frame"
         refuse(kernel, input, "f", wide=dims == 3)
@@ -222,7 +100,7 @@ def _make_average(dims: int) -> None:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Tensor:
-        by = _windows(name, dims, kernel_size, stride, padding)
+        by = windows_of(name, dims, kernel_size, stride, padding)
         return _mean(name, input, by, ceil_mode, count_include_pad, divisor_override)
 
     _enter(
@@ -264,7 +142,7 @@ def _average_1d(
             f"'self' (while checking arguments for {name})"
         )
     kernel = _one(name, "kernel_size", kernel_size)
-    by = _Windows(
+    by = Windows(
         (1, kernel),
         (1, _one(name, "stride", stride) if stride else kernel),
         (0, _one(name, "padding", padding)),
@@ -314,11 +192,11 @@ _MAXIMUM = """Return the greatest elements of windows of {count}{places}.
     """
 
 
-def _maximum(name: str, input: Tensor, by: _Windows, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+def _maximum(name: str, input: Tensor, by: Windows, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     dims = len(by.kernel)
-    _require_planes(input, dims)
+    require_planes(input, dims)
     words = "max_pool3d_with_indices_out_cpu_template"
-    counts = _counts(name, input, by, ceil_mode, words)
+    counts = counts_of(name, input, by, ceil_mode, words)
     refuse(f"max_pool{dims}d", input, "fiu")
     found: tuple[Tensor, Tensor] = GREATEST[dims].apply(input, counts=counts, windows=tuple(by))
     return found
@@ -335,7 +213,7 @@ def _make_maximum(dims: int) -> None:
         dilation: Ints,
         ceil_mode: bool,
     ) -> tuple[Tensor, Tensor]:
-        by = _windows(name, dims, kernel_size, stride, padding, dilation)
+        by = windows_of(name, dims, kernel_size, stride, padding, dilation)
         return _maximum(name, input, by, ceil_mode)
 
     def rule(
@@ -371,14 +249,14 @@ def _line(name: str, values: int | Sequence[int]) -> int:
 
 def _windows_of_line(
     kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints
-) -> _Windows:
+) -> Windows:
     kernel = _line("kernel_size", kernel_size)
     step = _line("stride", stride) if stride else kernel
     pad, spacing = _line("padding", padding), _line("dilation", dilation)
-    return _Windows((1, kernel), (1, step), (0, pad), (1, spacing))
+    return Windows((1, kernel), (1, step), (0, pad), (1, spacing))
 
 
-def _check_line(input: Tensor, by: _Windows, ceil_mode: bool) -> None:
+def _check_line(input: Tensor, by: Windows, ceil_mode: bool) -> None:
     """Raise in the words of the function of one dim, if arguments make no sense."""
     shape = input._array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2 + (len(shape) == 2) :]:
@@ -399,7 +277,7 @@ def _check_line(input: Tensor, by: _Windows, ceil_mode: bool) -> None:
         )
     if spacing <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {spacing}")
-    count = _count(shape[-1], kernel, step, pad, spacing, ceil_mode)
+    count = count_of(shape[-1], kernel, step, pad, spacing, ceil_mode)
     if count <= 0:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
     # PyTorch has a quicker kernel where no gradient is asked for.

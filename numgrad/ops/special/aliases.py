@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
+from numgrad.math.functions import FORMULAS, OTHER_NAMES
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.signatures.declared import DECLARED, declare
@@ -63,6 +64,8 @@ def _declare_alias(name: str, of: str, signatures: tuple[str, ...]) -> Callable[
     )
     own.__module__, own.__annotations__, own.__doc__ = __name__, rule.__annotations__, rule.__doc__
     plain = getattr(found, "primitive", None)
+    if name != of and of in FORMULAS:
+        OTHER_NAMES[name] = of
     return declare(
         *[f"special_{name}({signature})" for signature in signatures],
         function=False,

@@ -159,7 +159,6 @@ def test_functions_call_each_other_and_return_arrays() -> None:
                 [Store(Name("out"), Name("i"), combine("*", Load(Name("a"), Name("i")), "by"))],
             )
         ],
-        Name("kernel", "numgrad.codegen.compile.compile"),
     )
     fresh = Assign("made", call(EMPTY, Tuple((Number(3),)), Name("float64", "numpy")))
 

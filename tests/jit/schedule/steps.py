@@ -15,7 +15,8 @@ from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.schedule.index_maps import Index
 from numgrad.jit.schedule.loop_fusion import find_bands
-from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule, schedule
+from numgrad.jit.schedule.nests import LoopOutput, Nest
+from numgrad.jit.schedule.schedule import Schedule, schedule
 from tests.jit import graphs as g
 from tests.jit.interpreter import interpret
 from tests.jit.run_source import run_source

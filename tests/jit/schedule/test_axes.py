@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from numgrad.jit.ir.symbolic_sizes import Place, number, product, symbol
 from numgrad.jit.schedule.axes import Loops
-from numgrad.jit.schedule.schedule import Nest
+from numgrad.jit.schedule.nests import Nest
 
 VALUES = {"a": 2, "b": 3, "c": 5, "d": 7}
 

@@ -14,7 +14,8 @@ from numgrad.base.pytree import flatten
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.passes.simplify import simplify
-from numgrad.jit.schedule.schedule import Nest, Schedule, schedule
+from numgrad.jit.schedule.nests import Nest
+from numgrad.jit.schedule.schedule import Schedule, schedule
 from tests.cases import examples
 from tests.jit.run_source import run_source
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numgrad.ops.movement import strided
-from numgrad.ops.movement.strided import geometry_between, inside_of, scattered
+from numgrad.ops.movement.view_geometry import geometry_between, inside_of, scattered
 
 F64 = np.dtype(np.float64)
 

@@ -18,7 +18,6 @@ from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.kinds import kind_for
 from numgrad.graph.modes.state import interceptors, modes
-from numgrad.graph.recorder import at_hand, note_given, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
@@ -31,7 +30,7 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise.gradient_plan import GradientPlan
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel, rounded
 from numgrad.ops.core.elementwise.node import ElementwiseNode
-from numgrad.ops.core.elementwise.traced_calls import TracedCalls
+from numgrad.ops.core.elementwise.traced_calls import run_rarely_traced, run_traced
 from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
@@ -266,8 +265,8 @@ class ElementwisePrimitive(Primitive):
         """Do what `call` does for calls that are not remembered, or not yet."""
         if modes.trace is not None:
             if out is None and modes.dual is None:
-                return self._run_traced(operands)
-            return self._run_rarely_traced(operands, out)
+                return run_traced(self, operands)
+            return run_rarely_traced(self, operands, out)
         values: list[Any] = []
         kinds: list[Any] = []
         records = False
@@ -354,83 +353,6 @@ class ElementwisePrimitive(Primitive):
             return in_order_of(compute(*given), deciding(arrays_among(given)))
 
         return call
-
-    def _converted(self, values: Sequence[Any], compute: np.dtype[Any]) -> list[Any]:
-        """Return operands as a trace records them."""
-        arrays: list[Any] = []
-        for position, value in enumerate(values):
-            if isinstance(value, Number):
-                convert = self.number_converter(position, {"compute": compute})
-                try:
-                    arrays.append(convert(value))
-                except OverflowError:
-                    arrays.append(convert(in_64_bits(values)[position]))
-            elif value.dtype is compute or position in self.masks:
-                arrays.append(value)
-            else:
-                arrays.append(at_hand(value).astype(compute, "K", copy=False))
-        return arrays
-
-    def _run_traced(self, operands: Sequence[Any]) -> Tensor:
-        """Do what `call` does in a trace: thousands of times over, with operands of few kinds."""
-        trace = modes.trace
-        operands = trace.operands(operands)
-        needs = 0
-        values: list[Any] = []
-        facts: list[Any] = ["traced", dtypes.defaults.floating]
-        for position, operand in enumerate(operands):
-            if isinstance(operand, Tensor):
-                if operand._base is not None:
-                    refresh_view(operand)
-                if operand._edge is not NO_EDGE:
-                    needs |= 1 << position
-                array = operand._array
-                place = place_of(array)
-                facts.append((place.dtype, place.shape))
-                values.append(array)
-            else:
-                note_given(operand)
-                facts.append(dtypes.kind_of_number(operand))
-                values.append(operand)
-        key = tuple(facts)
-        found: TracedCalls | None = self.find_call(key)
-        if found is None:
-            kind = TracedCalls(self, operands, *self._resolve_operands(operands))
-            found = self.calls.programs.keep(key, kind)
-        arrays = self._converted(values, found.compute) if found.converts else values
-        tensor = wrap(trace.elementwise(self, found.shape, arrays, found.result))
-        if needs and modes.grad:
-            found.record(needs, operands, tensor)
-        return tensor
-
-    def _run_rarely_traced(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `call` does in a trace for an output, and where forward mode is open."""
-        operands = modes.trace.operands(operands)
-        records = False
-        values = []
-        for operand in operands:
-            if isinstance(operand, Tensor):
-                if operand._base is not None:
-                    refresh_view(operand)
-                if operand._edge is not NO_EDGE:
-                    records = modes.grad
-                values.append(operand._array)
-            else:
-                note_given(operand)
-                values.append(operand)
-        compute, result, shape = self._resolve_operands(operands)
-        arrays = self._converted(values, compute)
-        array: Any = modes.trace.elementwise(self, shape, arrays, result)
-        if out is not None:
-            if modes.dual is not None:
-                modes.dual.refuse_out(self.function_name, (*operands, out))
-            return write_elementwise(self, values, array, out, records)
-        tensor = wrap(array)
-        if modes.dual is not None:
-            self._hand_on_tangents(operands, (tensor,), {"compute": compute})
-        elif records:
-            self.record(operands, (tensor,), {"compute": compute})
-        return tensor
 
     def _hand_on_tangents(
         self,

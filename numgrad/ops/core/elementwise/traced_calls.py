@@ -1,4 +1,4 @@
-"""What calls of an elementwise primitive have in common that one trace records thousands of times.
+"""Calls of elementwise primitives in a trace, which records one kind of them thousands of times.
 
 Their operands are of the same dtypes and shapes, or numbers of the same kinds. So they are promoted
 and broadcast alike, and their nodes share what those of one kind of call do.
@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base import dtypes
 from numgrad.graph.modes.anomaly import note_node
-from numgrad.graph.modes.state import interceptors
-from numgrad.graph.recorder import place_of
-from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.modes.state import interceptors, modes
+from numgrad.graph.recorder import Traced, at_hand, note_given, place_of
+from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.ops.calls.node_source import attach_for
 from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import Call
+from numgrad.ops.core.out_argument import write_elementwise
+from numgrad.ops.core.promotion import in_64_bits
 
-__all__ = ["TracedCalls"]
+__all__ = ["run_rarely_traced", "run_traced"]
 
 
 class TracedCalls:
@@ -88,3 +91,86 @@ class TracedCalls:
             ]
         )
         self._recorders[needs] = attach_for(node.call.saved_places, kinds, (0,)), node.call
+
+
+def run_traced(primitive: Any, operands: Sequence[Any]) -> Tensor:
+    """Do what `call` of a primitive does in a trace.
+
+    That is thousands of times over, with operands of few kinds.
+    """
+    trace = modes.trace
+    operands = trace.operands(operands)
+    needs = 0
+    values: list[Any] = []
+    facts: list[Any] = ["traced", dtypes.defaults.floating]
+    for position, operand in enumerate(operands):
+        if isinstance(operand, Tensor):
+            if operand._base is not None:
+                refresh_view(operand)
+            if operand._edge is not NO_EDGE:
+                needs |= 1 << position
+            array = operand._array
+            place = place_of(array)
+            facts.append((place.dtype, place.shape))
+            values.append(array)
+        else:
+            note_given(operand)
+            facts.append(dtypes.kind_of_number(operand))
+            values.append(operand)
+    key = tuple(facts)
+    found: TracedCalls | None = primitive.find_call(key)
+    if found is None:
+        kind = TracedCalls(primitive, operands, *primitive._resolve_operands(operands))
+        found = primitive.calls.programs.keep(key, kind)
+    arrays = _converted(primitive, values, found.compute) if found.converts else values
+    tensor = wrap(trace.elementwise(primitive, found.shape, arrays, found.result))
+    if needs and modes.grad:
+        found.record(needs, operands, tensor)
+    return tensor
+
+
+def run_rarely_traced(primitive: Any, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+    """Do that for an output, and where forward mode is open."""
+    operands = modes.trace.operands(operands)
+    records = False
+    values = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            if operand._base is not None:
+                refresh_view(operand)
+            if operand._edge is not NO_EDGE:
+                records = modes.grad
+            values.append(operand._array)
+        else:
+            note_given(operand)
+            values.append(operand)
+    compute, result, shape = primitive._resolve_operands(operands)
+    arrays = _converted(primitive, values, compute)
+    array: Any = modes.trace.elementwise(primitive, shape, arrays, result)
+    if out is not None:
+        if modes.dual is not None:
+            modes.dual.refuse_out(primitive.function_name, (*operands, out))
+        return write_elementwise(primitive, values, array, out, records)
+    tensor = wrap(array)
+    if modes.dual is not None:
+        primitive._hand_on_tangents(operands, (tensor,), {"compute": compute})
+    elif records:
+        primitive.record(operands, (tensor,), {"compute": compute})
+    return tensor
+
+
+def _converted(primitive: Any, values: Sequence[Any], compute: np.dtype[Any]) -> list[Any]:
+    """Return operands as a trace records them."""
+    arrays: list[Any] = []
+    for position, value in enumerate(values):
+        if not isinstance(value, (np.ndarray, Traced)):
+            convert = primitive.number_converter(position, {"compute": compute})
+            try:
+                arrays.append(convert(value))
+            except OverflowError:
+                arrays.append(convert(in_64_bits(values)[position]))
+        elif value.dtype is compute or position in primitive.masks:
+            arrays.append(value)
+        else:
+            arrays.append(at_hand(value).astype(compute, "K", copy=False))
+    return arrays
