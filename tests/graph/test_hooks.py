@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import numgrad as ng
+
 
 def leaf(lib: Any, *values: float) -> Any:
     return lib.tensor(list(values), requires_grad=True)
@@ -174,6 +176,17 @@ def test_retained_gradients_come_after_all_hooks(lib: Any) -> None:
     y.register_hook(lambda g: g * 2)
     y.sum().backward()
     assert y.grad.tolist() == [2.0, 2.0] and w.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_gradient_is_retained_by_who_was_detached_and_written_to() -> None:
+    """In PyTorch that ends in an internal error."""
+    w = ng.tensor([3.0, 4.0], requires_grad=True)
+    y = ng.ones(2, requires_grad=True) * 2
+    y.retain_grad()
+    y.detach_().mul_(w)
+    (y * 5).sum().backward()
+    assert y.grad is not None and y.grad.tolist() == [5, 5]
+    assert w.grad is not None and w.grad.tolist() == [10, 10]
 
 
 def test_retained_gradients_of_a_chain_add_up(lib: Any) -> None:

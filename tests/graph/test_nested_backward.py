@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward import nested
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.modes.state import modes
@@ -124,6 +125,23 @@ def test_passes_that_are_not_deep_run_on_the_thread_that_calls_them(place: str, 
 
     _descend(ng, note, depth, lambda: threads.append(threading.current_thread()))
     assert len(threads) > depth and set(threads) == {threading.current_thread()}
+
+
+def test_all_that_a_pass_calls_goes_to_another_thread_at_the_same_depth() -> None:
+    found: dict[str, int] = {}
+    for name in PLACES.keys() - {"by_unpacking"}:
+        threads: list[Any] = []
+
+        def note(
+            x: Any, go_on: Callable[[], None], name: str = name, threads: Any = threads
+        ) -> Any:
+            return PLACES[name](x, lambda: (threads.append(threading.current_thread()), go_on())[1])
+
+        _descend(ng, note, NESTED_PASSES + 5, lambda: None)
+        own = [thread is threading.current_thread() for thread in threads]
+        found[name] = own.index(False)
+        assert not any(own[found[name] :])
+    assert set(found.values()) == {NESTED_PASSES}
 
 
 @pytest.mark.parametrize("depth", [30, 100])

@@ -314,6 +314,19 @@ def test_a_view_made_without_grad_mode_requires_grad_but_lets_none_through(lib: 
     assert w.grad is None and view.grad is None
 
 
+def test_a_view_tells_its_history_although_none_is_recorded(lib: Any) -> None:
+    """Whoever asks for it first, after a write to the base."""
+    w = lib.ones(3, requires_grad=True)
+    base = lib.ones(3)
+    view = base[1:]
+    base.mul_(w)
+    with lib.no_grad():
+        asked = view.grad_fn.name(), view.is_leaf, view.requires_grad
+    assert asked == ("AsStridedBackward0", False, True)
+    view.sum().backward()
+    assert w.grad.tolist() == [0, 1, 1]
+
+
 def test_a_view_that_is_a_leaf_of_its_own(lib: Any) -> None:
     base = lib.zeros(2)
     view = base[0:1].requires_grad_()

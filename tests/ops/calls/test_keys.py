@@ -23,6 +23,7 @@ from numgrad.ops.calls.keys import (
     _number_fact,
     facts_of,
     in_int64,
+    tensor_lines,
     told_number,
     typed,
     view_fact,
@@ -30,6 +31,7 @@ from numgrad.ops.calls.keys import (
     written_condition,
     written_facts,
 )
+from numgrad.ops.calls.node_source import define_lines
 
 PLAIN = st.one_of(
     st.integers(-3, 3), st.booleans(), st.none(), st.sampled_from([0.0, -0.0, 1.0, -1.0, "a", ...])
@@ -156,6 +158,26 @@ def test_facts_of_a_write_are_none_where_the_long_way_has_to_say_something() -> 
         inside = ng.ones(3)
     assert facts(inside, x) is None
     assert "counter_" in written_condition("target")
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("mixed", [0, 1, 2])
+def test_which_tensors_are_the_same_is_told(written: bool, mixed: int) -> None:
+    """All but the one that is written to, which is no other one where a call is remembered."""
+    names = ["a", "b", "c", "d"]
+    lines, facts = tensor_lines(names[: 4 - mixed], names[4 - mixed :], written=written)
+    look = define_lines("look", ", ".join(names), [*lines, f"return ({', '.join(facts)})"], NAMES)
+    pool = [ng.ones(2, requires_grad=requires) for requires in (False, False, True)]
+    keys = {}
+    for chosen in itertools.product(range(3), repeat=4):
+        alike = chosen[written:]
+        pattern = [first == second for first, second in itertools.combinations(alike, 2)]
+        needs = [pool[number].requires_grad for number in chosen]
+        touched = written and chosen[0] in alike
+        key = look(*[pool[number] for number in chosen])
+        known = keys.setdefault(key, (pattern, needs, touched))
+        assert known == (pattern, needs, touched)
+    assert len(keys) == len({str(each) for each in keys.values()})
 
 
 def test_keys_that_make_views_are_written_as_they_are() -> None:

@@ -114,6 +114,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "wrong: a rule names ['that', 'this'], which are not operands",
     ),
     "numbers": ({"numbers": ("input",)}, "wrong: the parameters ('input',) must stand last"),
+    "all the numbers": (
+        {"numbers": ("other", "input")},
+        "wrong: the parameters ('other', 'input') must stand last",
+    ),
 }
 
 

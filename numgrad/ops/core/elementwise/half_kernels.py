@@ -34,13 +34,11 @@ def rounded(value: Any) -> float:
     return float(np.asarray(float(value)).astype(WIDE).astype(HALF))
 
 
-def _wide(value: Any) -> Any:
+def _wide(value: Array) -> Array:
     """Return an array of float16 in float32, in the order of memory that results have for it.
 
     Elements that are one stay one: how such an array lies decides about no dim.
     """
-    if type(value) is not np.ndarray or value.dtype != HALF:
-        return value
     if 0 not in value.strides or not value.size:
         return as_dtype(value, WIDE)
     once = as_dtype(value[tuple([slice(None if step else 1) for step in value.strides])], WIDE)

@@ -384,7 +384,7 @@ class ElementwisePrimitive(Primitive):
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
                 tensors.append(operand)
-            elif not isinstance(operand, Number) or (position == 0 and len(operands) == 1):
+            elif not isinstance(operand, Number):
                 raise TypeError(
                     f"{self.function_name}(): argument '{self.inputs[position]}' (position "
                     f"{position + 1}) must be Tensor, not {type(operand).__name__}"

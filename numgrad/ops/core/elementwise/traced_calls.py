@@ -152,10 +152,7 @@ def run_rarely_traced(primitive: Any, operands: Sequence[Any], out: Tensor | Non
             modes.dual.refuse_out(primitive.function_name, (*operands, out))
         return write_elementwise(primitive, values, array, out, records)
     tensor = wrap(array)
-    if modes.dual is not None:
-        primitive._hand_on_tangents(operands, (tensor,), {"compute": compute})
-    elif records:
-        primitive.record(operands, (tensor,), {"compute": compute})
+    primitive._hand_on_tangents(operands, (tensor,), {"compute": compute})
     return tensor
 
 

@@ -58,5 +58,16 @@ def test_gradients_are_those_of_the_output_alone(name: str) -> None:
                     )
 
 
+def test_what_functions_of_func_are_differentiated_at_is_not_lost() -> None:
+    """To which the memory belongs that they make."""
+
+    def slope(x: Any) -> Any:
+        return ng.func.grad(lambda x: ng.sigmoid(x * 1).sum())(x)
+
+    points = ng.tensor([20.0, 36.0], dtype=ng.float64)
+    for found in (slope(points), ng.jit(slope)(points)):
+        np.testing.assert_allclose(found.numpy(), np.exp([-20.0, -36.0]), 1e-8)
+
+
 def test_some_have_such_rules() -> None:
     assert {"sigmoid", "expm1"} <= {*CLOSER}

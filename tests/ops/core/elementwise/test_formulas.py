@@ -268,6 +268,11 @@ WAYS_TO_READ = {
 }
 
 
+def test_objects_without_attributes_of_their_own_are_read_as_they_are() -> None:
+    steps = range(2, 5)
+    assert declare(1, lambda input: input * steps[1], lambda g: g * 3)(ng.ones(1)).item() == 3
+
+
 @pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("way", WAYS_TO_READ)
 @pytest.mark.parametrize("place", ["formula", "rule"])

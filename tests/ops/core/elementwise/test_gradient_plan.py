@@ -6,6 +6,7 @@ is seen everywhere, as that of a sum.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
+from numgrad.ops.core.domains import REAL
+from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from tests.cases import examples
 
 FUNCTIONS: dict[str, Any] = {
@@ -67,3 +70,57 @@ def test_gradients_of_all_elements_are_those_of_each(
         if whole is not None and part is not None:
             assert whole.shape == shape
             np.testing.assert_array_equal(whole.numpy()[:, columns], part.numpy())
+
+
+@pytest.mark.parametrize(
+    ("rule", "known"),
+    [
+        (lambda g: g, True),
+        (lambda g, other: g, True),
+        (lambda g, input, other: g, True),
+        (lambda g: g * 1, False),
+        (lambda g, other: other, False),
+        (lambda other, g: other, False),
+    ],
+)
+def test_a_gradient_that_is_the_cotangent_is_known_for_it(rule: Any, known: bool) -> None:
+    """Then nothing is computed, and whoever gets it may not write to it."""
+    primitive = ElementwisePrimitive(
+        "handed", ("input", "other"), (rule, None), (REAL, REAL), doc="Return input.",
+        formula=lambda input, other: input + 0 * other, listed=False,
+    )  # fmt: skip
+    assert [primitive.is_identity(0) for _ in range(2)] == [known] * 2
+    x, y, g = (ng.tensor([number, number]) for number in (2.0, 3.0, 5.0))
+    (found,) = ng.autograd.grad(primitive(x.requires_grad_(), y), x, g)
+    assert not known or found.tolist() == g.tolist()
+
+
+def test_an_output_is_saved_behind_numbers_that_are_not() -> None:
+    """An operand that is a number does not make one of the output."""
+    primitive = ElementwisePrimitive(
+        "stretched", ("input", "other"), (None, lambda g, y: g * y), (REAL, REAL),
+        doc="Return e to the input plus other.", listed=False,
+        formula=lambda input, other: ng.exp(input + other),
+    )  # fmt: skip
+    for count in (2, FEW_ELEMENTS + 1):
+        for _ in range(3):
+            x = ng.linspace(-1, 1, count).requires_grad_()
+            y = primitive(2.0, x)
+            (found,) = ng.autograd.grad(y.sum(), x)
+            assert found.tolist() == y.tolist()
+
+
+def test_gradients_behind_a_sum_lie_as_what_was_saved() -> None:
+    for first, second in itertools.product((False, True), repeat=2):
+        for count in (2, FEW_ELEMENTS):
+            for _ in range(3):
+                x, y = (
+                    (ng.ones(3, count).t().contiguous().t() if turned else ng.ones(3, count))
+                    for turned in (first, second)
+                )
+                g = ng.ones(1, 1).expand(3, count)
+                x, y = x.requires_grad_(), y.requires_grad_()
+                found = ng.autograd.grad(x * y, (x, y), g)
+                expected = g * y.detach(), g * x.detach()
+                assert [f.stride() for f in found] == [e.stride() for e in expected]
+                assert found[0].stride() == y.stride()
