@@ -171,6 +171,7 @@ __all__ = [
     "linalg",
     "load",
     "long",
+    "masked",
     "memory_format",
     "memory_stats",
     "nan",
@@ -203,7 +204,7 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-_NAMESPACES = {"fft", "linalg", "nn", "random", "special"}
+_NAMESPACES = {"fft", "linalg", "masked", "nn", "random", "special"}
 _loaded_later = {name for later in LATER.values() for name in later.functions}
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 

@@ -25,6 +25,7 @@ from numgrad import autograd as autograd
 from numgrad import fft as fft
 from numgrad import func as func
 from numgrad import linalg as linalg
+from numgrad import masked as masked
 from numgrad import math as math
 from numgrad import nn as nn
 from numgrad import random as random
@@ -3839,6 +3840,17 @@ def searchsorted(
     out: Tensor | None = ...,
 ) -> Tensor: ...
 def seed() -> _int: ...
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = ...,
+    indices: Tensor | None = ...,
+    offsets: Tensor | None = ...,
+    axis: _int = ...,
+    unsafe: _bool = ...,
+    initial: _Number | Tensor | None = ...,
+) -> Tensor: ...
 def select(input: Tensor, dim: _int, index: _int, *, axis: _Dim = ...) -> Tensor: ...
 def select_copy(
     input: Tensor, dim: _int, index: _int, *, out: Tensor | None = ..., axis: _Dim = ...
@@ -3883,6 +3895,7 @@ def slice_scatter(
     end: _int | None = ...,
     step: _int = ...,
     *,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
 ) -> Tensor: ...
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = ...) -> _SignLogDet: ...

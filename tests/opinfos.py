@@ -157,6 +157,11 @@ def counterpart(function: Any, name: str) -> Callable[..., Any]:
     return named(name)  # type: ignore[no-any-return]
 
 
+def called(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call a function, as a wrapper that changes nothing."""
+    return function(*arguments, **keywords)
+
+
 def flat(value: Any) -> list[Any]:
     """Return the tensors in a result, in order."""
     if isinstance(value, (ng.Tensor, torch.Tensor)):
@@ -264,6 +269,8 @@ class Operation:
         )
         function = counterpart(info.op, info.name)
         wrapper = info.gradcheck_wrapper
+        if "masked" in wrapper.__name__:  # it hides what a mask leaves nothing of
+            wrapper = called
         self.function = function
         self.ours = functools.partial(translated(wrapper), function)
         self.theirs = functools.partial(wrapper, info.op)

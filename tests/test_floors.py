@@ -39,6 +39,7 @@ FLOORS = [
     ["ops/reduction"],
     ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching", "ops/spatial", "ops/special"],
     ["ops/sampling", "ops/signal", "ops/statistics"],
+    ["ops/masked"],
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
@@ -51,7 +52,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "nn", "random", "special", "utils"],
+    ["fft", "func", "linalg", "masked", "nn", "random", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]

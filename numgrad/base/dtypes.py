@@ -343,8 +343,8 @@ class finfo:  # noqa: N801 - PyTorch's own spelling
         self._dtype = defaults.floating if type is None else to_dtype(type)
         if self._dtype.category < FLOATING:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                f"'{self._dtype!r}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
             )
         info = np.finfo(self._dtype.to_real().numpy)
         self.bits = int(info.bits)
@@ -368,10 +368,12 @@ class iinfo:  # noqa: N801 - PyTorch's own spelling
 
     def __init__(self, type: Any) -> None:
         self._dtype = to_dtype(type)
+        if self._dtype is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if self._dtype.category != INTEGER:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
-                f"'{self._dtype!r}'"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
             )
         info = np.iinfo(self._dtype.numpy)
         self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)

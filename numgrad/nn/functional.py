@@ -51,6 +51,7 @@ from numgrad.ops.nn.dropping import (
 )
 from numgrad.ops.nn.gumbel import gumbel_softmax
 from numgrad.ops.nn.layers import bilinear, embedding, linear, one_hot
+from numgrad.ops.nn.linear_losses import linear_cross_entropy
 from numgrad.ops.nn.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -170,6 +171,7 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "local_response_norm",
     "log_softmax",
     "logsigmoid",

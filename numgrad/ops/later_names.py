@@ -291,6 +291,7 @@ NAMES = {
     "scatter_reduce": ("scattering", "functions", "methods", "primitives"),
     "scatter_reduce_": ("scattering", "methods"),
     "searchsorted": ("searching", "functions"),
+    "segment_reduce": ("scattering", "functions"),
     "selu": ("nn", "functions"),
     "selu_": ("nn", "functions"),
     "set_default_device": ("rare", "functions"),

@@ -86,32 +86,27 @@ INSTEAD = (
     Instead(
         "subclasses and overrides",
         "overrides as_subclass has_torch_function.* __torch_(function|dispatch)__ __array_wrap__ "
-        "__setstate__ module_load FunctionMeta BackwardCFunction NestedIOFunction",
+        "__setstate__ module_load FunctionMeta BackwardCFunction NestedIOFunction "
+        "(is_|as_)?masked_tensor MaskedTensor",
         "`Tensor` is not made for subclasses. `autograd.Function` is for rules of one's own, "
         "`autograd.graph.saved_tensors_hooks` for what is saved, and NumPy's functions take "
-        "tensors by ``__array_ufunc__`` and ``__array_function__``.",
+        "tensors by ``__array_ufunc__`` and ``__array_function__``. A mask is an argument.",
     ),
     Instead(
         "layers of modules",
-        "multi_head_attention_forward linear_cross_entropy functional_call stack_module_state "
+        "multi_head_attention_forward functional_call stack_module_state "
         "replace_all_batch_norm_modules_",
         "There are functions, no modules: parameters are arguments. "
         "`nn.functional.scaled_dot_product_attention` between four `linear`s is attention with "
-        "several heads, and `cross_entropy` of `linear` is the loss; `stack` joins parameters for "
-        "`func.vmap`.",
+        "several heads; `stack` joins parameters for `func.vmap`.",
     ),
     Instead(
         "optimizers, distributions and other packages",
-        "optim distributions masked testing signal types profiler serialization",
+        "optim distributions testing signal types profiler serialization",
         "An optimizer's step is a line under `no_grad`, or SciPy's `minimize` of "
         "`func.value_and_grad`; distributions are `rand`, `randn`, `multinomial` and their like "
-        "and formulas of `special`; `where` masks; `numpy.testing` compares; windows are "
+        "and formulas of `special`; `numpy.testing` compares; windows are "
         "`hann_window` and its like; `save` and `load` keep tensors; Python's cProfile measures.",
-    ),
-    Instead(
-        "reductions by index",
-        "segment_reduce",
-        "`scatter_reduce` and `index_reduce`, to which segments are positions that repeat.",
     ),
     Instead(
         "settings",

@@ -55,6 +55,7 @@ SECTIONS = {
     "`torch.linalg`": "torch.linalg",
     "`torch.special`": "torch.special",
     "`torch.fft`": "torch.fft",
+    "`torch.masked`": "torch.masked",
     "`torch.nn.functional`": "torch.nn.functional",
 }
 

@@ -54,6 +54,7 @@ from numgrad import autograd as autograd
 from numgrad import fft as fft
 from numgrad import func as func
 from numgrad import linalg as linalg
+from numgrad import masked as masked
 from numgrad import math as math
 from numgrad import nn as nn
 from numgrad import random as random

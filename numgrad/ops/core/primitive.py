@@ -18,6 +18,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.modes.anomaly import note_node
@@ -416,10 +418,16 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
     It checks them, or changes some: the result has the array's shape and dtype.
     In a traced function there are none yet: there it is recorded, and runs in every call.
     """
+
+    def computed(array: Any, **parameters: Any) -> Any:
+        # What NumPy computes of an array without dims is a number: whoever reshaped it would get an
+        # array on memory that nobody keeps.
+        return np.asarray(function(array, **parameters))
+
     primitive = Primitive(
         function.__name__.strip("_"),
         "NotImplemented",
-        function,
+        computed,
         ["array"],
         [None],
         listed=False,
@@ -432,6 +440,6 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
             if known is None:
                 return modes.trace.check(primitive, array, parameters)
             array = known
-        return read_array(function, array, **parameters)
+        return read_array(computed, array, **parameters)
 
     return run

@@ -12,6 +12,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.signatures.declared import declare
@@ -341,8 +342,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 @declare(
     "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, "
-    "int step=1)",
+    "int step=1, *, Tensor? out=None)",
     dispatched=True,
+    write=partial(write_result, by_rows=True),
 )
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int

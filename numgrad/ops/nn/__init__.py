@@ -19,6 +19,7 @@ _FILES = (
     "distances",
     "margins",
     "layers",
+    "linear_losses",
     "normalised",
     "dropping",
     "alignments",

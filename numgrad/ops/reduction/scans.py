@@ -66,7 +66,10 @@ _CUMSUM: Primitive = Primitive(
 
 
 def _scan(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
-    at, chosen = wrap_dim(dim, input._array.ndim), read_dtype(input, dtype)
+    at = wrap_dim(dim, input._array.ndim)
+    if dtype is dtypes.bool_ and input._array.ndim and input._array.size:
+        raise NotImplementedError(f"\"{primitive.name}_out_cpu\" not implemented for 'Bool'")
+    chosen = read_dtype(input, dtype)
     result: Tensor = primitive.apply(input, dim=at, reverse=False, dtype=chosen)
     return result
 
@@ -95,6 +98,8 @@ def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
         If there is no such dim.
     RuntimeError
         If `dtype` is an integer type and the input requires grad.
+    NotImplementedError
+        If `dtype` is bool.
 
     >>> import numgrad as ng
     >>> ng.cumsum(ng.tensor([1.0, 2.0, 4.0]), 0)
@@ -231,6 +236,8 @@ def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
         If there is no such dim.
     RuntimeError
         If `dtype` is an integer type and the input requires grad.
+    NotImplementedError
+        If `dtype` is bool.
 
     >>> import numgrad as ng
     >>> ng.cumprod(ng.tensor([1.0, 2.0, 4.0]), 0)

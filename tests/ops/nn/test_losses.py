@@ -91,6 +91,21 @@ F.cross_entropy(x, y.softmax(1), _w[:2])
 F.cross_entropy(x, c + 2)
 F.cross_entropy(x, c, reduction='a')
 F.cross_entropy(x, c, size_average=False)
+F.linear_cross_entropy(x, v, c )
+F.linear_cross_entropy(x, v, c, linear_bias=v[:, 0], weight=_w )
+F.linear_cross_entropy(x, v, c, ignore_index=1, label_smoothing=0.2 )
+F.linear_cross_entropy(x[0], v, c[0] )
+F.linear_cross_entropy(x[0], v, y[0].softmax(0) )
+F.linear_cross_entropy(x, v, y.softmax(1) )
+F.linear_cross_entropy(x, v, y.softmax(1), ignore_index=1)
+F.linear_cross_entropy(x, z[:3], c[:, None].expand(5, 3) )
+F.linear_cross_entropy(x, z[:3], c[:, None].expand(5, 3), linear_bias=v )
+F.linear_cross_entropy(x[0], z[:3], c[0])
+F.linear_cross_entropy(x, v, c, linear_bias=v)
+F.linear_cross_entropy(x, v[:, :2], c)
+F.linear_cross_entropy(x, v[0], c)
+F.linear_cross_entropy(z, v, c)
+F.linear_cross_entropy(x, v, c + 2)
 F.binary_cross_entropy(h, q )
 F.binary_cross_entropy(h, q, _p )
 F.binary_cross_entropy(h, q, _w[:1] )
@@ -174,6 +189,7 @@ def operands(seed: int, dtype: str = "float64") -> dict[str, Any]:
         "x": random.normal(size=(5, 3)).astype(dtype),
         "y": random.normal(size=(5, 3)).astype(dtype),
         "z": random.normal(size=(5, 3, 3)).astype(dtype),
+        "v": random.normal(size=(3, 3)).astype(dtype),
         "p": random.uniform(0.1, 2, size=(5, 3)).astype(dtype),
         "_p": random.uniform(0.1, 2, size=(5, 3)).astype(dtype),
         "h": random.uniform(0.05, 0.95, size=(5, 3)).astype(dtype),
@@ -225,6 +241,22 @@ def test_cross_entropy_is_the_likelihood_of_classes():
     np.testing.assert_allclose(found.numpy(), exact, rtol=1e-13)
     one_hot = ng.tensor(np.eye(4)[c])
     assert ng.allclose(F.cross_entropy(ng.tensor(x), one_hot, reduction="none"), found)
+
+
+def test_a_class_without_dims_is_known_to_compiled_functions_and_batches():
+    random = np.random.default_rng(3)
+    x, target = ng.tensor(random.normal(size=(3, 4))), ng.tensor(2)
+
+    def loss(x: Any, target: Any = target) -> Any:
+        return F.cross_entropy(x, target) ** 2
+
+    slope = ng.func.grad(loss)
+    expected = [slope(row) for row in x]
+    for given, row in zip(expected, x, strict=True):
+        for compiled in (ng.jit(slope), ng.jit(lambda row: slope(row, ng.tensor(2)))):
+            np.testing.assert_allclose(compiled(row).numpy(), given.numpy(), rtol=1e-12)
+    found = ng.func.vmap(slope)(x, ng.tensor([2, 2, 2]))
+    np.testing.assert_allclose(found.numpy(), ng.stack(expected).numpy(), rtol=1e-12)
 
 
 DIFFERENTIABLE = [

@@ -26,6 +26,8 @@ ARGUMENTS = {
     "index_reduce": "0, i, y[i], 'mean' | 0, i, y[i], 'prod', include_self=False",
     "index_reduce_": "0, i, y[i], 'amin'",
 }
+# Lengths have to add up to that of a dim.
+LEFT_OUT = {"segment_reduce"}
 
 
 def _order(y: Any) -> Any:
