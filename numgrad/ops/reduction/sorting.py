@@ -98,16 +98,14 @@ def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Arr
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
 
 
-def _rule(g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int) -> Any:
-    return None if g0 is None else spread_along(g0, indices._array, input_shape, dim)
+def _rule(g0: Tensor, indices: Tensor, input_shape: tuple[int, ...], dim: int) -> Any:
+    return spread_along(g0, indices._array, input_shape, dim)
 
 
 def kth_rule(
-    g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int, keepdim: bool
+    g0: Tensor, indices: Tensor, input_shape: tuple[int, ...], dim: int, keepdim: bool
 ) -> Any:
     """Return g, put back to where the only elements along a dim came from."""
-    if g0 is None:
-        return None
     places = indices._array
     if input_shape and not keepdim:
         g0, places = unsqueeze(g0, dim), places[(*(slice(None),) * dim, None)]
