@@ -1,11 +1,14 @@
 """Passes over loops with reductions in them: a `Fold` becomes memory for a block, and calls.
 
+One of more than a block becomes one of blocks first (`in_blocks`), then all do (`without_folds`).
+
 What is called stands in `numgrad.codegen.fold_runtime`, and combines in the order of eager sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from numgrad.codegen.loops import (
     ZERO,
     Assign,
     Call,
+    Do,
     Expression,
     Fold,
     For,
@@ -39,12 +43,13 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["combined", "folding", "identity", "without_folds"]
+__all__ = ["combined", "folding", "identity", "in_blocks", "without_folds"]
 
 SPELLED = 16  # numbers whose sum is one expression
 _RUNTIME = "numgrad.codegen.fold_runtime"
 
 Room = Callable[[Fold, int | None], str]
+Across = Callable[[Fold], tuple[Sequence[Statement], Fold]]
 
 
 def folding(function: str, kind: str, *arguments: Any) -> Call:
@@ -68,12 +73,104 @@ def identity(kind: str, dtype: np.dtype[Any] | None) -> Expression:
     return call(type_code(dtype), literal(number))
 
 
+def in_blocks(
+    statements: Sequence[Statement], levels: Callable[[Fold], str], across: Across
+) -> list[Statement]:
+    """Return statements whose reductions are of one block each, and what combines the blocks.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+    levels : callable
+        Returns the name of an array for what the blocks of a `Fold` are combined to: `LEVELS` of
+        `numgrad.codegen.fold_runtime`.
+    across : callable
+        Of a `Fold` that is the whole of a loop that stands further out, returns what to do in front
+        of its run, and a `Fold` of blocks in its place.
+
+    Examples
+    --------
+    >>> from numgrad.codegen.loops import Function
+    >>> from numgrad.codegen.printer import print_module
+    >>> element, stored = Load(Name("x"), Name("i")), Store(Name("y"), ZERO, Name("s"))
+    >>> fold = Fold("s", "sum", element, "i", [stored], np.dtype("float64"), whole="lo")
+    >>> loop = For("i", Name("lo"), combine("+", "lo", 1024), [fold])
+    >>> rows = [For("lo", ZERO, Name("n"), [loop], Number(1024))]
+    >>> blocks = in_blocks(rows, lambda fold: "levels", lambda fold: ((), fold))
+    >>> lines = without_folds(blocks, lambda fold, count: "room")
+    >>> print(print_module([Function("f", ["x", "y", "n"], lines)]).partition("def ")[2])
+    f(x, y, n):
+        ks = 0
+        for lo in range(0, n, 1024):
+            ds = run_sum(x, lo, lo + 1024 - lo, np.float64(0))
+            merge_sum(levels, ks, ds, np.float64(0))
+            ks = ks + 1
+        s = merged_sum(levels, ks, np.float64(0))
+        store(y, 0, s)
+    <BLANKLINE>
+    """
+    return _Blocks(levels, across).of(statements, ())
+
+
+class _Blocks:
+    """What `in_blocks` does; `open` says what stands in front of loops around and behind them."""
+
+    def __init__(self, levels: Callable[[Fold], str], across: Across) -> None:
+        self.levels, self.across = levels, across
+        self.open: dict[str, tuple[str, Sequence[Statement], Sequence[Statement]]] = {}
+
+    def of(self, statements: Sequence[Statement], around: tuple[str, ...]) -> list[Statement]:
+        """Return statements in loops of some indices."""
+        lines: list[Statement] = []
+        for line in statements:
+            if type(line) is For:
+                lines += self._loop(line, around)
+            elif type(line) is If:
+                then, otherwise = (self.of(each, around) for each in (line.then, line.otherwise))
+                lines.append(If(line.condition, then, otherwise))
+            elif type(line) is Fold and line.whole:
+                lines.append(self._fold(line, around))
+            else:
+                lines.append(line)
+        return lines
+
+    def _loop(self, loop: For, around: tuple[str, ...]) -> list[Statement]:
+        outside, self.open = self.open, {}
+        body = self.of(loop.body, (*around, loop.index))
+        before: list[Statement] = []
+        after: list[Statement] = []
+        for target, (index, start, end) in self.open.items():
+            if index == loop.index:
+                before += start
+                after += end
+            else:
+                outside[target] = index, start, end
+        self.open = outside
+        return [*before, replace(loop, body=body), *after]
+
+    def _fold(self, fold: Fold, around: tuple[str, ...]) -> Fold:
+        """Return the reduction of a block."""
+        if fold.whole in around:
+            counter, block = Name(f"k{fold.target}"), Name(f"d{fold.target}")
+            levels, nothing = self.levels(fold), identity(fold.kind, fold.dtype)
+            merged = folding("merged", fold.kind, levels, counter, nothing)
+            end = [Assign(fold.target, merged), *fold.each]
+            self.open[fold.target] = fold.whole, [Assign(counter.id, ZERO)], end
+            each = Do(folding("merge", fold.kind, levels, counter, block, nothing), fold.origin)
+            done: list[Statement] = [each, Assign(counter.id, plus(counter, 1))]
+            return replace(fold, target=block.id, each=done, whole="")
+        start, of_block = self.across(fold)
+        self.open[fold.target] = fold.run, start, ()
+        return of_block
+
+
 def without_folds(
     statements: Sequence[Statement], room: Room, turns: Mapping[str, int] | None = None
 ) -> list[Statement]:
     """Return statements with memory and calls in the place of reductions.
 
-    A `Fold` whose run begins further out, or in front of an `If` or `While`, stays as it is.
+    A `Fold` whose run begins further out, or in front of an `If` or `While`, stays as it is. It has
+    one block, or each block is a result: what `in_blocks` does is done.
 
     Parameters
     ----------

@@ -243,7 +243,9 @@ class Fold:
 
     All turns of the loop over `run` and of those in it are one run. They are combined in the order
     of `numgrad.kernels.reduce.order`, a block after the other: `target` is the result of a block,
-    and `each` is done with it. `numgrad.codegen.fold_passes` makes statements of it.
+    and `each` is done with it. Where `whole` is the index of a loop around, or of one that threads
+    share, `target` is the result of all blocks of its turns, and `each` is done once, behind that
+    loop. `numgrad.codegen.fold_passes` makes statements of it.
     """
 
     target: str
@@ -253,6 +255,7 @@ class Fold:
     each: Sequence[Statement] = ()
     dtype: Any = None
     origin: str = ""
+    whole: str = ""
 
 
 @dataclass(slots=True, frozen=True)

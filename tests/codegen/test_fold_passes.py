@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.base.tuning import SUM_BLOCK, SUM_LANES
-from numgrad.codegen.fold_passes import SPELLED, without_folds
+from numgrad.codegen.fold_passes import SPELLED, in_blocks, without_folds
 from numgrad.codegen.llvm.combine_ir import COMBINES
-from numgrad.codegen.loop_passes import walk
+from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -106,6 +107,8 @@ def ran(lines: list[Statement], rooms: dict[str, int], x: list[float]) -> list[f
             kind, v[start : start + n]
         )
         namespace[f"fold_{kind}"] = lambda v, n, _, kind=kind: total(kind, v[:n])
+        namespace[f"merge_{kind}"] = lambda v, k, value, _: v.__setitem__(k, value)
+        namespace[f"merged_{kind}"] = lambda v, n, _, kind=kind: total(kind, v[:n])
     namespace.update(
         np=SimpleNamespace(float64=float, inf=np.inf),
         element=lambda array, place: array[place],
@@ -143,6 +146,39 @@ def test_a_run_is_combined_block_by_block(kind: str, sizes: Sequence[int], seed:
     lines = without_folds(nest(kind, sizes, tiled=True), room)
     assert not any(type(node) is Fold for node in walk(lines))
     found = ran(lines, rooms, x)
+    assert list(map(repr, found)) == list(map(repr, blocks_of(kind, x)))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.sampled_from(list(JOINS)), SIZES, st.integers(0, 99), st.integers(0, 3))
+def test_all_blocks_of_a_loop_are_combined(
+    kind: str, sizes: Sequence[int], seed: int, rows: int
+) -> None:
+    """In every turn of a loop around; or, where no such loop is there, by what that does."""
+    x, rooms = numbers(prod(sizes), seed), {"levels": prod(sizes)}
+
+    def room(fold: Fold, count: int | None) -> str:
+        rooms["room"] = SUM_BLOCK if count is None else count
+        return "room"
+
+    def levels(fold: Fold) -> str:
+        return "levels"
+
+    def across(fold: Fold) -> tuple[list[Statement], Fold]:
+        return [Assign("first", Name("count"))], replace(fold, whole="")
+
+    def marked(whole: str) -> list[Statement]:
+        return rewritten(
+            list(nest(kind, sizes, tiled=True)),
+            lambda node: replace(node, whole=whole) if type(node) is Fold else node,
+        )
+
+    blocks = in_blocks([For("row", ZERO, Number(rows), marked("i0"))], levels, across)
+    found = ran(without_folds(blocks, room), rooms, x * max(rows, 1)) if rows else []
+    assert list(map(repr, found)) == [repr(total(kind, x))] * rows
+    shared = in_blocks(marked("item"), levels, across)
+    assert shared[0] == Assign("first", Name("count"))
+    found = ran(without_folds(shared, room), rooms, x)
     assert list(map(repr, found)) == list(map(repr, blocks_of(kind, x)))
 
 

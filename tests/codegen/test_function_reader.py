@@ -73,6 +73,12 @@ def backward(n):  # type: ignore[no-untyped-def]
     return total
 
 
+def in_a_row(x):  # type: ignore[no-untyped-def]
+    values = np.empty(3, np.float64)
+    values[0] = x
+    return values[0]
+
+
 def of_a_table(n):  # type: ignore[no-untyped-def]
     found = TABLE[-1]
     for i in range(n % 4):
@@ -104,10 +110,17 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (lanes, [(x, y) for x in NUMBERS for y in NUMBERS]),
     (rounded, [(x,) for x in NUMBERS]),
     (backward, [(n,) for n in INTEGERS]),
+    (in_a_row, [(x,) for x in NUMBERS]),
     (of_a_table, [(n,) for n in INTEGERS]),
     (passed_on, [(n,) for n in INTEGERS]),
     (sign.py_func, [(x,) for x in NUMBERS]),
 ]
+
+
+@pytest.fixture(autouse=True)
+def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take no kernel from disk: some tests look at what Numba compiled."""
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
 
 
 def compiled(called: Any, count: int) -> Any:
@@ -115,7 +128,7 @@ def compiled(called: Any, count: int) -> Any:
     globals()["_called"] = called
     given = [f"x{k}" for k in range(count)]
     call = Call(Name("_called", __name__), tuple(map(Name, given)))
-    code = called.py_func.__code__  # which kernels on disk do not go by: it is not numgrad's
+    code = called.py_func.__code__  # which kernels do not go by: it is not numgrad's
     says = repr((code.co_code, code.co_consts, code.co_names))
     name = f"main_{hashlib.sha256(says.encode()).hexdigest()}"
     return compile_functions([Function(name, given, [Return(call)])])
@@ -184,17 +197,17 @@ def of_two_types(x):  # type: ignore[no-untyped-def]
     return y + z
 
 
+def by_default(x):  # type: ignore[no-untyped-def]
+    values = np.empty(3)  # whose dtype is left out
+    values[0] = x
+    return int(values[0])
+
+
 def either(x):  # type: ignore[no-untyped-def]
     return int(x) or 5
 
 
-def in_a_row(x):  # type: ignore[no-untyped-def]
-    values = np.empty(3)
-    values[0] = x
-    return values[0]
-
-
-@pytest.mark.parametrize("plain", [with_a_wide_index, either, in_a_row])
+@pytest.mark.parametrize("plain", [with_a_wide_index, by_default, either])
 def test_what_has_other_types_than_in_python_is_compiled_by_numba(plain: Any) -> None:
     read_function(plain)
     made = part(plain)

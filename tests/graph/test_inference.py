@@ -12,6 +12,7 @@ import pytest
 import numgrad as ng
 from numgrad.base.pytree import flatten
 from numgrad.graph.modes.state import interceptors
+from numgrad.ops.calls.steps import Steps
 
 PREPARE = """
 import copy
@@ -160,6 +161,19 @@ def test_refused_write_changes_nothing() -> None:
         with pytest.raises(RuntimeError, match="outside InferenceMode"):
             write()
         assert x.tolist() == [1, 1]
+
+
+def test_writes_are_counted_for_who_notes_what_a_call_does() -> None:
+    """Although nobody may ask an inference tensor for its version."""
+    with ng.inference_mode():
+        t = ng.ones(2)
+        for count in range(4):
+            assert list.__getitem__(t._counter, 0) == count
+            noted = Steps()
+            noted.run(lambda: t * 2)
+            assert noted.is_complete()
+            t.add_(1)
+            assert not noted.is_complete()
 
 
 @pytest.mark.usefixtures("traced")

@@ -69,6 +69,11 @@ def test_a_prehook_may_take_a_gradient_away(lib: Any) -> None:
             RuntimeError,
             "hook 'hook' has returned an incorrect number of values (got 3, but expected {})",
         ),
+        (
+            lambda g: (),
+            RuntimeError,
+            "hook 'hook' has returned an incorrect number of values (got 0, but expected {})",
+        ),
         (lambda g: (3,), TypeError, "expected Variable, but hook returned 'int'"),
         (lambda g: (g.sum(),), RuntimeError, "hook 'hook' has changed the size of value"),
         (

@@ -6,7 +6,8 @@ that LLVM takes for a kernel, and leaves nothing in the result that the last doe
 every function gets a second entry, for C, which no kernel needs.
 
 Of functions of the loop IR the types are known and the instructions are written by
-`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference.
+`numgrad.codegen.compile.translated`: two steps do for them, without bytecode or inference. Kernels
+that are written in Python are read as such functions, if they can be; else Numba's steps take them.
 
 Functions that only ever become a part of others need nothing of this, no entry for Python and no
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
@@ -34,6 +35,7 @@ from typing import Any
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config, types
 
+from numgrad.codegen.compile.translated import read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import advise
 from numgrad.codegen.numba_private import (
@@ -199,7 +201,7 @@ class _Translating(Lower):
     def lower(self) -> None:
         self.emit_environment_object()
         function = self.context.declare_function(self.module, self.fndesc)
-        self.func_ir.translation.write(self.context, function, self.func_ir.typed)
+        write_functions(self.context, function, self.func_ir.typed)
         if not self.flags.no_cpython_wrapper:
             self.genlower = self.call_helper = None
             Lower.create_cpython_wrapper(self, self.flags.release_gil)
@@ -219,12 +221,8 @@ class _LowerTranslated(_LowerKernel):
     use: type[_UseLibrary] = _UseLeanLibrary
 
     def run_pass(self, state: Any) -> bool:
-        function = state.func_id.func
-        translation = function.__globals__["translation"]
-        given = tuple([types.unliteral(kind) for kind in state.args])
-        typed = translation.called_with(state.typingctx, given)
         names = state.func_id.arg_names
-        place = SimpleNamespace(filename=function.__code__.co_filename, line=1)
+        place = SimpleNamespace(filename=state.func_id.filename, line=state.func_id.firstlineno)
         place.with_lineno = lambda line: place
         # What is left of Numba's IR of a function: what its lowering looks at.
         state.func_ir = SimpleNamespace(
@@ -233,12 +231,11 @@ class _LowerTranslated(_LowerKernel):
             blocks={0: None},
             generator_info=None,
             loc=place,
-            translation=translation,
-            typed=typed,
+            typed=state.typed,
         )
         state.typemap = {f"arg.{name}": kind for name, kind in zip(names, state.args, strict=True)}
         state.calltypes, state.type_annotation = {}, ""
-        state.return_type = typed.result
+        state.return_type = state.typed.result
         self.use().run_pass(state)
         return super().run_pass(state)
 
@@ -249,38 +246,33 @@ class _LowerTranslatedThoroughly(_LowerTranslated):
     use = _UseThoroughLibrary
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerTranslatedAsWritten(_LowerTranslated):
+    _name = "numgrad_lower_translated_as_written"
+    use = _UseAsWrittenLibrary
+
+
 class _Compiler(CompilerBase):
     def __init__(self, *given: Any, **named: Any) -> None:
         load_functions_of_arrays()
         super().__init__(*given, **named)
 
 
-class _LeanCompiler(_Compiler):
-    use: type[_UseLibrary] = _UseLeanLibrary
-    lower: type[FunctionPass] = _LowerKernel
-
-    def define_pipelines(self) -> list[Any]:
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.add_pass_after(self.use, NopythonTypeInference)
-        steps.passes = [
-            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
-        ]
-        steps.finalize()
-        return [steps]
-
-
-class _AsWrittenCompiler(_LeanCompiler):
-    use = _UseAsWrittenLibrary
-
-
-class _ThoroughCompiler(_LeanCompiler):
-    use = _UseThoroughLibrary
-
-
 class _TranslatedCompiler(_Compiler):
-    lower = _LowerTranslated
+    """Compiles a function of the loop IR."""
+
+    lower: type[_LowerTranslated] = _LowerTranslated
+
+    def typed(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the function with its types; None if Numba has to find them."""
+        translation = self.state.func_id.func.__globals__["translation"]
+        return translation.called_with(self.state.typingctx, arguments)
 
     def define_pipelines(self) -> list[Any]:
+        state = self.state
+        state.typed = self.typed(tuple([types.unliteral(kind) for kind in state.args]))
+        if state.typed is None:
+            return [_steps_of_numba(state, self.lower.use, _LowerKernel)]
         steps = PassManager("translated")
         steps.add_pass(self.lower, "loop IR to LLVM")
         steps.add_pass(NoPythonBackend, "what was compiled")
@@ -292,9 +284,35 @@ class _ThoroughTranslatedCompiler(_TranslatedCompiler):
     lower = _LowerTranslatedThoroughly
 
 
-class _PartCompiler(_LeanCompiler):
-    use = _UsePartLibrary
-    lower = _LowerPart
+class _LeanCompiler(_TranslatedCompiler):
+    """Compiles a Python function, which is read as one of the loop IR if it can be."""
+
+    def typed(self, arguments: tuple[Any, ...]) -> Any:
+        return read_kernel(self.state.typingctx, self.state.func_id.func, arguments)
+
+
+class _AsWrittenCompiler(_LeanCompiler):
+    lower = _LowerTranslatedAsWritten
+
+
+class _ThoroughCompiler(_LeanCompiler):
+    lower = _LowerTranslatedThoroughly
+
+
+class _PartCompiler(_Compiler):
+    def define_pipelines(self) -> list[Any]:
+        return [_steps_of_numba(self.state, _UsePartLibrary, _LowerPart)]
+
+
+def _steps_of_numba(state: Any, use: type[_UseLibrary], lower: type[FunctionPass]) -> Any:
+    """Return Numba's own steps, of which the last goes another way."""
+    steps = DefaultPassBuilder.define_nopython_pipeline(state)
+    steps.add_pass_after(use, NopythonTypeInference)
+    steps.passes = [
+        (lower if step is NativeLowering else step, says) for step, says in steps.passes
+    ]
+    steps.finalize()
+    return steps
 
 
 #: Numba's compiler, less the optimisation of functions by themselves.

@@ -21,11 +21,11 @@ from numba import types
 
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
-from numgrad.codegen.llvm.function_types import WITHOUT_SIZES, Signatures, Typed
+from numgrad.codegen.llvm.function_types import WITHOUT_SIZES, Part, Signatures, Typed
 from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
 
-__all__ = ["Translation", "translated", "translation_of"]
+__all__ = ["Translation", "read_kernel", "translated", "translation_of", "write_functions"]
 
 # By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
@@ -106,30 +106,39 @@ class Translation:
         assert found is not None
         return found
 
-    def write(self, context: Any, main: Any, typed: Typed) -> None:
-        """Write down the functions, the last one into a function of LLVM's that is there."""
-        written = {id(typed): main}
 
-        def function_of(typed: Typed) -> Any:
-            function = written.get(id(typed))
-            if function is None:
-                given, convention = passed(typed), context.call_conv
-                kind = convention.get_function_type(typed.result, given)
-                name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
-                function = written[id(typed)] = ir.Function(main.module, kind, name)
-                function.linkage = "internal"
-                if typed.part is not None and typed.part.is_inlined:
-                    function.attributes.add("alwaysinline")
-                # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
-                parameters = [
-                    f"{name}.4" if isinstance(kind, types.CPointer) else name
-                    for name, kind in zip(typed.function.parameters, given, strict=True)
-                ]
-                convention.decorate_function(function, parameters, given)
-                FunctionWriter(context, typed, function, function_of)
-            return function
+def write_functions(context: Any, main: Any, typed: Typed) -> None:
+    """Write down a function into one of LLVM's that is there, and those that it calls beside it."""
+    written = {id(typed): main}
 
-        FunctionWriter(context, typed, main, function_of)
+    def function_of(typed: Typed) -> Any:
+        function = written.get(id(typed))
+        if function is None:
+            given, convention = passed(typed), context.call_conv
+            kind = convention.get_function_type(typed.result, given)
+            name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
+            function = written[id(typed)] = ir.Function(main.module, kind, name)
+            function.linkage = "internal"
+            if typed.part is not None and typed.part.is_inlined:
+                function.attributes.add("alwaysinline")
+            # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
+            parameters = [
+                f"{name}.4" if isinstance(kind, types.CPointer) else name
+                for name, kind in zip(typed.function.parameters, given, strict=True)
+            ]
+            convention.decorate_function(function, parameters, given)
+            FunctionWriter(context, typed, function, function_of)
+        return function
+
+    FunctionWriter(context, typed, main, function_of)
+
+
+def read_kernel(context: Any, function: Any, arguments: tuple[Any, ...]) -> Typed | None:
+    """Return a Python function for arguments of some types, if it can be read.
+
+    It is read anew each time: what its names stand for may have changed.
+    """
+    return _signatures(context).read(Part(function, is_inlined=False), arguments, has_sizes=True)
 
 
 def translation_of(

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.llvm.function_types import Typed
-from numgrad.codegen.llvm.function_variables import DATA, Variables
+from numgrad.codegen.llvm.function_variables import DATA, Variables, is_counted
 from numgrad.codegen.loops import (
     PREFIXES,
     SIGNS,
@@ -77,16 +77,20 @@ class ExpressionWriter:
                 choices = [left, right] if sign == "or" else [right, left]
                 return self._chosen(left, choices, self.truth)
             case Infix(sign, left, right):
-                return self._operation(SIGNS[sign].operator, left, right)
+                return self.operation(SIGNS[sign].operator, left, right)
             case Prefix(sign, operand):
-                return self._operation(PREFIXES[sign], operand)
+                return self.operation(PREFIXES[sign], operand)
             case Choice(condition, yes, no):
                 kind = self.typed.plain(node)
                 return self._chosen(condition, [yes, no], lambda each: self.cast(each, kind))
             case Attribute(value, name):
-                kind = self.typed.plain(value)
+                kind, found = self.typed.plain(value), self.value(value)
                 read = self.context.get_getattr(kind, name)
-                return read(self.context, self.builder, kind, self.value(value), name)
+                if read is None:  # of a module
+                    return self._constant_of(self.typed.of(node), self.typed.named(node))
+                result = read(self.context, self.builder, kind, found, name)
+                self.let_go(value, found)
+                return result
             case Tuple(items):
                 kinds = types.Tuple([self.typed.plain(item) for item in items])
                 values = [self.value(item) for item in items]
@@ -100,7 +104,7 @@ class ExpressionWriter:
             ):
                 return self.builder.extract_value(self.value(array), position)
             case Load(array, index):
-                return self._operation(operator.getitem, array, index)
+                return self.operation(operator.getitem, array, index)
             case Call():
                 return self._call(node)
         raise TypeError(f"no expression: {node!r}")
@@ -146,19 +150,23 @@ class ExpressionWriter:
     def _data(self, array: Expression) -> Any:
         """Return where the elements of an array are."""
         known = self.variables.elements.get(array.id) if isinstance(array, Name) else None
-        return known or self.builder.extract_value(self.value(array), DATA)
+        if known is None:
+            value = self.value(array)
+            if self.is_new(array):
+                self.variables.hold(self.typed.plain(array), value)
+            known = self.builder.extract_value(value, DATA)
+        return known
 
     # --- calls ---
 
-    def _operation(self, function: Any, *operands: Expression) -> Any:
-        given = [(self.value(each), self.typed.plain(each)) for each in operands]
-        return self.applied(function, given)
-
-    def applied(self, function: Any, operands: list[tuple[Any, Any]]) -> Any:
-        """Write down a function of values of types."""
-        kinds = tuple([kind for _, kind in operands])
-        function_type, signature = self.typed.signatures.of(function, kinds)
-        return self._run(function_type, signature, operands)
+    def operation(self, function: Any, *operands: Expression) -> Any:
+        """Write down a function of expressions."""
+        values = [self.value(each) for each in operands]
+        kinds = [self.typed.plain(each) for each in operands]
+        function_type, signature = self.typed.signatures.of(function, tuple(kinds))
+        result = self._run(function_type, signature, list(zip(values, kinds, strict=True)))
+        self._let_go_of_all(operands, values)
+        return result
 
     def _run(
         self, function_type: Any, signature: Any, operands: list[tuple[Any, Any]], *before: Any
@@ -174,18 +182,24 @@ class ExpressionWriter:
         helper = self.typed.helper(node)
         if helper is not None:
             return self._call_helper(helper, node.arguments)
-        values = [(self.value(each), self.typed.of(each)) for each in node.arguments]
+        values = [self.value(each) for each in node.arguments]
         quick = self.typed.quick(node)
         if quick is not None:
-            given = [value for value, _ in values]
-            kinds = [types.unliteral(kind) for _, kind in values]
-            return quick.write(self.context, self.builder, given, kinds)
+            plain = [self.typed.plain(each) for each in node.arguments]
+            result = quick.write(self.context, self.builder, values, plain)
+            self._let_go_of_all(node.arguments, values)
+            return result
         function_type, signature = self.typed.called(node)
-        before = []
+        kinds = [self.typed.of(each) for each in node.arguments]
+        before: list[Expression] = []
         if isinstance(function_type, types.BoundFunction):
             assert isinstance(node.function, Attribute)
-            before.append(self.value(node.function.value))
-        return self._run(function_type, signature, values, *before)
+            before.append(node.function.value)
+        held = [self.value(each) for each in before]
+        given = list(zip(values, kinds, strict=True))
+        result = self._run(function_type, signature, given, *held)
+        self._let_go_of_all([*node.arguments, *before], [*values, *held])
+        return result
 
     def _call_helper(self, helper: Typed, nodes: Sequence[Expression]) -> Any:
         """Write down a call of another function of the module."""
@@ -199,14 +213,34 @@ class ExpressionWriter:
             self.builder, self.write(helper), helper.result, passed(helper), given
         )
         self._check(status)
+        if helper.has_sizes:
+            self._let_go_of_all(nodes, given)
         return result
 
+    def let_go(self, node: Expression, value: Any) -> None:
+        """Free what an expression made, if no variable holds it."""
+        kind = self.typed.plain(node)
+        if is_counted(kind) and self.is_new(node):
+            self.context.nrt.decref(self.builder, kind, value)
+
+    def _let_go_of_all(self, nodes: Sequence[Expression], values: Sequence[Any]) -> None:
+        for node, value in zip(nodes, values, strict=True):
+            self.let_go(node, value)
+
     def is_new(self, value: Expression) -> bool:
-        """Whether an expression makes what it gives, rather than finding it."""
-        if not isinstance(value, Call):
-            return False
-        quick = None if self.typed.helper(value) else self.typed.quick(value)
-        return quick is None or quick.is_new
+        """Whether an expression makes what it gives, rather than finding it.
+
+        Numba's parts of arrays are counted as whole ones are.
+        """
+        match value:
+            case Call():
+                quick = None if self.typed.helper(value) else self.typed.quick(value)
+                return quick is None or quick.is_new
+            case Load(array):
+                return not isinstance(self.typed.plain(array), types.BaseTuple)
+            case Attribute() | Infix() | Prefix():
+                return True
+        return False
 
     # --- errors ---
 

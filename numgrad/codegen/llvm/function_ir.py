@@ -21,7 +21,7 @@ from numba import types
 
 from numgrad.codegen.llvm.function_expressions import ExpressionWriter, passed
 from numgrad.codegen.llvm.function_types import Typed
-from numgrad.codegen.llvm.function_variables import Variables, is_counted
+from numgrad.codegen.llvm.function_variables import Variables
 from numgrad.codegen.loops import (
     Assign,
     Blank,
@@ -84,7 +84,10 @@ class FunctionWriter:
         self.builder.position_at_end(body)
         self._body(function.body)
         if not self.builder.block.is_terminated:
-            self._leave(types.none, context.get_dummy_value())
+            if typed.result == types.none:
+                self._leave(types.none, context.get_dummy_value())
+            else:  # behind a loop that only a value ends
+                self.builder.unreachable()
         self.expressions.fail()
         with self.builder.goto_block(self.variables.start):
             self.builder.branch(body)
@@ -118,7 +121,7 @@ class FunctionWriter:
             case Store(array, index, value, _, subscript):
                 self._store(array, index, value, subscript)
             case Do(value):
-                self._drop(value)
+                self.expressions.let_go(value, self.expressions.value(value))
             case For():
                 self._for(line)
             case While():
@@ -169,21 +172,11 @@ class FunctionWriter:
             self.context.nrt.incref(self.builder, kind, result)
         self._leave(kind, result)
 
-    def _drop(self, value: Expression) -> None:
-        kind = self.typed.plain(value)
-        found = self.expressions.value(value)
-        if is_counted(kind):
-            self.context.nrt.decref(self.builder, kind, found)
-
     def _store(
         self, array: Expression, index: Expression, value: Expression, is_item: bool
     ) -> None:
         if is_item and not self.expressions.is_plain(array, index):
-            operands = [
-                (self.expressions.value(each), self.typed.plain(each))
-                for each in (array, index, value)
-            ]
-            self.expressions.applied(operator.setitem, operands)
+            self.expressions.operation(operator.setitem, array, index, value)
             return
         kind = self.typed.plain(array)
         number = self.expressions.cast(value, kind.dtype)

@@ -22,6 +22,7 @@ from numgrad.codegen.loops import (
     SIGNS,
     Assign,
     Attribute,
+    Break,
     Call,
     Choice,
     Do,
@@ -97,6 +98,24 @@ def nested(statement: Statement) -> Iterator[Sequence[Statement]]:
         yield statement.body
 
 
+def _has_arrays(kind: Any) -> bool:
+    """Whether a type is one of arrays, or of a tuple with some in it."""
+    parts: Any = kind if isinstance(kind, types.BaseTuple) else ()
+    return isinstance(kind, types.Array) or any(map(_has_arrays, parts))
+
+
+def _always_returns(body: Sequence[Statement]) -> bool:
+    """Whether nothing goes on behind some statements."""
+    match body[-1:]:
+        case [Return()]:
+            return True
+        case [If(_, then, otherwise)]:
+            return _always_returns(then) and _always_returns(otherwise)
+        case [While(Number(True), inner)]:
+            return not any(isinstance(each, Break) for each in walk(inner))
+    return False
+
+
 class Signatures:
     """What Numba says operations and functions give for operands of some types.
 
@@ -109,6 +128,7 @@ class Signatures:
         self.context = context
         self._found: dict[Any, tuple[Any, Any]] = {}
         self._parts: dict[Any, Typed | None] = {}
+        self.reading: set[Any] = set()  # Python functions whose types are being found
 
     def of(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """Return Numba's type of a function, or of a type that is one, and the call's signature."""
@@ -123,33 +143,30 @@ class Signatures:
             self._found[key] = found
         return found
 
-    def part(self, called: Any, operands: tuple[Any, ...]) -> Typed | None:
-        """Return a function that is built into kernels, if it can be read.
-
-        Parameters
-        ----------
-        called : object
-            Of what there is, what has a `Part` under the name of `part_of_kernels` is one.
-        operands : tuple of numba.types.Type
-        """
-        found: Part | None = getattr(called, "part_of_kernels", None)
-        if found is None:
-            return None
-        key = found.function, operands
+    def part(self, part: Part, operands: tuple[Any, ...]) -> Typed | None:
+        """Return a part for operands of some types, if it can be read."""
+        key = part.function, operands
         if key not in self._parts:
-            self._parts[key] = None  # what calls itself is Numba's
-            try:
-                self._parts[key] = Typed(
-                    read_function(found.function),
-                    operands,
-                    self,
-                    _Scope(found.function),
-                    has_sizes=not found.function.__module__.startswith(WITHOUT_SIZES),
-                    part=found,
-                )
-            except (Unreadable, errors.NumbaError):
-                return None
+            module = part.function.__module__ or ""  # of what was made by `exec`: none
+            has_sizes = not module.startswith(WITHOUT_SIZES)
+            self._parts[key] = self.read(part, operands, has_sizes=has_sizes)
         return self._parts[key]
+
+    def read(self, part: Part, operands: tuple[Any, ...], *, has_sizes: bool) -> Typed | None:
+        """Return a Python function for operands of some types, if it can be read.
+
+        What calls itself, or what is being read, is Numba's.
+        """
+        if part.function in self.reading:
+            return None
+        self.reading.add(part.function)
+        try:
+            function, scope = read_function(part.function), _Scope(part.function)
+            return Typed(function, operands, self, scope, has_sizes=has_sizes, part=part)
+        except (Unreadable, errors.NumbaError):
+            return None
+        finally:
+            self.reading.remove(part.function)
 
     def unified(self, one: Any, other: Any) -> Any:
         """Return the type of what is of one type or of another."""
@@ -241,10 +258,14 @@ class Typed:
                 case For(_, first, last, _, step):
                     if {self.plain(each) for each in (first, last, step)} != {types.intp}:
                         raise errors.TypingError("an index of another type")
-                case Assign(target) if isinstance(self.variables[target], types.Array):
-                    raise errors.TypingError("another name for an array, or one that is made")
-        if isinstance(self.result, types.Array | types.BaseTuple):
-            raise errors.TypingError("more than a number is returned")
+                case Unpack(targets) if any(
+                    isinstance(self.variables[each], types.Array) for each in targets
+                ):
+                    raise errors.TypingError("an array in a tuple")
+        if _has_arrays(self.result):
+            raise errors.TypingError("an array is returned")
+        if self.result != types.none and not _always_returns(self.function.body):
+            raise errors.TypingError("a number is returned, or none")
 
     def _assign(self, target: str, kind: Any) -> None:
         kind = types.unliteral(kind)
@@ -320,12 +341,14 @@ class Typed:
             own = self.module.typed(function.id, kinds)
             if own is not None:
                 return own
-        return self.signatures.part(self._named(function), kinds)
+        # What is built into kernels says so.
+        part: Part | None = getattr(self.named(function), "part_of_kernels", None)
+        return None if part is None else self.signatures.part(part, kinds)
 
-    def _named(self, function: Expression) -> Any:
+    def named(self, function: Expression) -> Any:
         """Return what a name stands for, or one in a module; None for what is no name."""
         if isinstance(function, Attribute):
-            module = self._named(function.value)
+            module = self.named(function.value)
             return getattr(module, function.name, None) if type(module) is ModuleType else None
         if not isinstance(function, Name) or (
             not function.module and function.id in self.variables
@@ -340,12 +363,19 @@ class Typed:
         """
         function = node.function
         found = self.module.known(function) if isinstance(function, Name) else self.of(function)
+        if isinstance(found, CPUDispatcher) and found.py_func in self.signatures.reading:
+            raise errors.TypingError("a function that calls itself")
         kind = self.plain if isinstance(found, CPUDispatcher) else self.of
-        return self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
+        known = self.signatures.of(found, tuple([kind(each) for each in node.arguments]))
+        any_number = types.StarArgTuple, types.StarArgUniTuple
+        wanted = known[1].args
+        if len(wanted) != len(node.arguments) or any(isinstance(w, any_number) for w in wanted):
+            raise errors.TypingError("arguments that are left out, or of any number")
+        return known
 
     def quick(self, node: Call) -> Quick | None:
         """Return how a call of a function is compiled that would take Numba long."""
-        known = self._named(node.function)
+        known = self.named(node.function)
         found = QUICK.get(known) if isinstance(known, Callable) else None  # type: ignore[arg-type]
         kinds = [self.plain(each) for each in node.arguments]
         return None if found is None or found.result(*kinds) is None else found

@@ -110,15 +110,23 @@ class Variables:
 
     def _place(self, name: str, kind: Any) -> Any:
         """Return where a variable is held that is assigned in several places, or freed."""
-        place = self.places.get(name)
-        if place is None:
-            with self.builder.goto_block(self.start):
-                place = self.builder.alloca(self.context.get_value_type(kind), name=name)
-                if is_counted(kind):
-                    self.builder.store(ir.Constant(place.type.pointee, None), place)
-                    self.owned.append((kind, place))
-            self.places[name] = place
+        if name not in self.places:
+            self.places[name] = self._new_place(name, kind)
+        return self.places[name]
+
+    def _new_place(self, name: str, kind: Any) -> Any:
+        with self.builder.goto_block(self.start):
+            place = self.builder.alloca(self.context.get_value_type(kind), name=name)
+            if is_counted(kind):
+                self.builder.store(ir.Constant(place.type.pointee, None), place)
+                self.owned.append((kind, place))
         return place
+
+    def hold(self, kind: Any, value: Any) -> None:
+        """Own what has no name until the function returns, or comes here again."""
+        place = self._new_place("", kind)
+        self.context.nrt.decref(self.builder, kind, self.builder.load(place))
+        self.builder.store(value, place)
 
     def release(self) -> None:
         """Write down what frees all that the function owns."""

@@ -31,17 +31,22 @@ class Quick(NamedTuple):
     is_new: bool = True
 
 
-def _type_of_least(*kinds: Any) -> Any:
-    are_integers = all(isinstance(kind, types.Integer) for kind in kinds)
+def _type_of_one(*kinds: Any) -> Any:
+    are_integers = all(kind in types.signed_domain for kind in kinds)
     return types.intp if are_integers and len(kinds) == 2 else None
 
 
-def _least(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
-    a, b = (
-        context.cast(builder, value, kind, types.intp)
-        for value, kind in zip(values, kinds, strict=True)
-    )
-    return builder.select(builder.icmp_signed("<", a, b), a, b)
+def _one_that_is(sign: str) -> Callable[..., Any]:
+    """Return how the one of two integers is found that is less than the other, or greater."""
+
+    def write(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+        a, b = (
+            context.cast(builder, value, kind, types.intp)
+            for value, kind in zip(values, kinds, strict=True)
+        )
+        return builder.select(builder.icmp_signed(sign, a, b), a, b)
+
+    return write
 
 
 def _type_of_empty(shape: Any, dtype: Any = None) -> Any:
@@ -92,6 +97,7 @@ def itemsize_of(context: Any, kind: Any) -> Any:
 
 #: By the function that is called.
 QUICK: dict[Any, Quick] = {
-    min: Quick(_type_of_least, _least),
+    min: Quick(_type_of_one, _one_that_is("<")),
+    max: Quick(_type_of_one, _one_that_is(">")),
     np.empty: Quick(_type_of_empty, _empty),
 }

@@ -5,10 +5,8 @@ The functions that combine, in the order of eager sums, are those of `numgrad.co
 
 from __future__ import annotations
 
-from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.fold_passes import combined, folding, identity
 from numgrad.codegen.llvm.combine_ir import COMBINES
-from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -21,20 +19,17 @@ from numgrad.codegen.loops import (
     Statement,
     Store,
     combine,
-    names,
     plus,
     times,
 )
-from numgrad.jit.emit.nest_parts import NestParts
+from numgrad.jit.emit.nest_parts import ITEM, NestParts
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import size_code
 from numgrad.jit.emit.statements import comment_of
-from numgrad.jit.ir.symbolic_sizes import Size, product
+from numgrad.jit.ir.symbolic_sizes import product
 from numgrad.jit.schedule.nests import LoopOutput
 
 __all__ = ["BlockFolds", "kind_of"]
-
-(_LEVELS,) = names("numgrad.codegen.fold_runtime", "LEVELS")
 
 
 def kind_of(output: LoopOutput) -> str:
@@ -65,52 +60,41 @@ class BlockFolds:
 
     def in_row(self, output: LoopOutput, value: Expression, here: Pass) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        parts, loops, comment = self.parts, self.facts.loops, comment_of(output.value)
-        if self.is_whole:
-            is_total = self.facts.targets[output] is None
-            run = parts.over_rows if is_total and loops.rows else loops.inner[0].index
-            here.lines.append(self._whole(output, value, run))
-            if not is_total:
-                here.after.append(parts.stored(output, Name(self.result(output))))
-            return
-        kind, result, block = kind_of(output), self.result(output), f"d{self.result(output)}"
-        counter, run, each = Name(f"k{result}"), loops.inner[0].index, Name(block)
-        following = Assign(counter.id, plus(counter, 1))
-        done: list[Statement]
-        if self.facts.targets[output] is not None:  # to the row's own number
-            levels, nothing = f"l{result}", self.identity(output)
-            self.code.top.append(on_stack(levels, output.value.dtype, _LEVELS))
-            here.before.append(Assign(counter.id, ZERO))
-            done = [Do(folding("merge", kind, levels, counter, each, nothing), comment), following]
-            here.after.append(Assign(result, folding("merged", kind, levels, counter, nothing)))
-            here.after.append(parts.stored(output, Name(result)))
-        elif self.facts.appends:
-            inner = self.code.size(product([loop.size for loop in loops.inner]))
-            first = combine("//", times("first_row", inner), SUM_BLOCK)
-            parts.item_start.append(Assign(counter.id, first if loops.rows else ZERO))
-            run = parts.over_rows if loops.rows else run
-            done = [Store(self._partial(output, parts.counted("runs")), counter, each), following]
-        else:
-            done = [Store(self._partial(output, parts.counted("items")), Name("item"), each)]
-        here.lines.append(Fold(block, kind, value, run, done, output.value.dtype, comment))
-
-    def _whole(self, output: LoopOutput, value: Expression, run: str) -> Fold:
-        """Return the reduction of what is one run; of one to one number, which is stored."""
-        result, comment = self.result(output), comment_of(output.value)
-        each: list[Statement] = []
+        parts, loops = self.parts, self.facts.loops
         if self.facts.targets[output] is None:
-            each = [Store(self.parts.buffer(output.value), ZERO, Name(result))]
-        return Fold(result, kind_of(output), value, run, each, output.value.dtype, comment)
+            is_run = loops.rows and (self.is_whole or self.facts.appends)
+            run = parts.over_rows if is_run else loops.inner[0].index
+            here.lines.append(self._to_one(output, value, run))
+            return
+        result, run = self.result(output), loops.inner[0].index
+        stored = parts.stored(output, Name(result))
+        whole = run if len(loops.inner) > 1 else "lo"
+        here.lines.append(self._fold(output, value, run, stored, whole))
+
+    def _fold(
+        self, output: LoopOutput, value: Expression, run: str, stored: Statement, whole: str
+    ) -> Fold:
+        dtype, origin = output.value.dtype, comment_of(output.value)
+        return Fold(
+            self.result(output), kind_of(output), value, run, [stored], dtype, origin, whole
+        )
+
+    def _to_one(self, output: LoopOutput, value: Expression, run: str) -> Fold:
+        """Return the reduction of all items to one number."""
+        result = Name(self.result(output))
+        stored = Store(self.parts.buffer(output.value), ZERO, result)
+        return self._fold(output, value, run, stored, ITEM.id)
 
     # --- of rows ---
 
     def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
         """Combine a value of each row to one number."""
+        fold = self._to_one(output, value, self.parts.over_rows)
         if self.is_whole and self.facts.loops.rows:
-            lines.append(self._whole(output, value, self.parts.over_rows))
+            lines.append(fold)
             return
         rows = product([loop.size for loop in self.facts.loops.rows])
-        partial = self._partial(output, rows, "fold")
+        partial = self.parts.partial(fold, rows, "fold")
         lines.append(Store(partial, self.flat_row(), value, comment_of(output.value)))
 
     def over_rows(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
@@ -124,7 +108,7 @@ class BlockFolds:
         lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("dealt"))
         count = parts.counted("parts") * parts.counted("lanes")
         partial = Name(f"p{self.result(output)}")
-        parts.partials.append((partial.id, output.value.dtype, count * size))
+        parts.partials[partial.id] = output.value.dtype, count * size
         place = code.place(target)
         bounds = [parts.bounds(position) for position in range(len(loops.inner))]
         width = code.size(size)
@@ -145,7 +129,7 @@ class BlockFolds:
         sizes = size_code(rows), lanes, step, size_code(size)
         buffer = parts.buffer(output.value)
         total = folding("fold_rows", kind, partial, *sizes, buffer, self.identity(output))
-        parts.finish.append(Do(total, comment))
+        parts.combining.append(Do(total, comment))
 
     def _lane_of_row(self) -> Name:
         """Return the number of the lane of a row, of all of its block and before."""
@@ -172,13 +156,3 @@ class BlockFolds:
     def result(self, output: LoopOutput) -> str:
         """Return the variable of what rows are reduced to."""
         return self.code.results[output.value]
-
-    def _partial(self, output: LoopOutput, size: Size, what: str = "total") -> Name:
-        """Return a new array of results of blocks, or of elements (`fold`), reduced in the end."""
-        parts, partial = self.parts, f"p{self.result(output)}"
-        parts.partials.append((partial, output.value.dtype, size))
-        count = size_code(size)
-        total = folding(what, kind_of(output), partial, count, self.identity(output))
-        comment = comment_of(output.value)
-        parts.finish.append(Store(parts.buffer(output.value), ZERO, total, comment))
-        return Name(partial)

@@ -11,7 +11,7 @@ import numpy as np
 
 from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
 from numgrad.codegen.angle_passes import angles_in, near_angles, phases
-from numgrad.codegen.fold_passes import without_folds
+from numgrad.codegen.fold_passes import in_blocks, without_folds
 from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import without_stores
 from numgrad.codegen.loops import (
@@ -108,6 +108,8 @@ class LoopNest:
         self._items: dict[bool, list[Statement]] = {}
         self.folds = BlockFolds(self.parts, length is not None)
         self._write()
+        if length is None:
+            self.item()  # so that all arrays are known
 
     def _write(self) -> None:
         facts, outputs = self.facts, self.nest.outputs
@@ -184,7 +186,7 @@ class LoopNest:
             which = list(BOUNDS).index(attributes["kind"])
             bounds = size_code(low), which, attributes["dim"], size_code(size)
             error = call(_RAISE_OUTSIDE, self.parts.buffer(index), size_code(count), *bounds)
-            self.parts.finish.append(
+            self.parts.checks.append(
                 If(Load(self.parts.buffer(flag), ZERO), [Do(error, comment_of(check))])
             )
 
@@ -233,7 +235,8 @@ class LoopNest:
     def item(self) -> list[Statement]:
         """Return what does one item."""
         if self.is_near not in self._items:
-            self._items[self.is_near] = without_folds(self._item(), self.parts.room)
+            lines = in_blocks(self._item(), self.parts.levels, self.parts.across_items)
+            self._items[self.is_near] = without_folds(lines, self.parts.room)
         return self._items[self.is_near]
 
     def _item(self) -> list[Statement]:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.loops import ZERO, Expression, Fold, Name, Statement, Store
+from numgrad.base.tuning import SUM_BLOCK
+from numgrad.codegen.fold_passes import folding, identity
+from numgrad.codegen.loops import (
+    ZERO,
+    Assign,
+    Expression,
+    Fold,
+    Name,
+    Statement,
+    Store,
+    combine,
+    names,
+    plus,
+    times,
+)
 from numgrad.jit.emit.analysis import Analysis
+from numgrad.jit.emit.scalar_code import size_code
 from numgrad.jit.emit.statements import ElementCode
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.symbolic_sizes import Size, symbol
+from numgrad.jit.ir.symbolic_sizes import Size, product, symbol
 from numgrad.jit.schedule.nests import LoopOutput
 
-__all__ = ["NestParts"]
+__all__ = ["ITEM", "NestParts"]
+
+ITEM = Name("item")  # the index of the loop over items, which threads share
+(_LEVELS,) = names("numgrad.codegen.fold_runtime", "LEVELS")
 
 
 class NestParts:
@@ -29,23 +48,24 @@ class NestParts:
     ----------
     item_start : list of Statement
         In front of the rows of an item.
-    finish : list of Statement
-        When all items are done.
+    combining, checks : list of Statement
+        When all items are done: what combines their results, and what looks at these then.
     rooms : dict
         The dtypes of arrays for the elements of a block.
     runs : dict
-        The dtypes of arrays for elements that are reduced, and how many.
-    partials : list
-        The arrays for the results of blocks: name, dtype, number of elements.
+        The dtypes of arrays for elements that are reduced, or results of blocks, and how many.
+    partials : dict
+        The arrays for results of blocks of all items: dtype and number of elements.
     """
 
     def __init__(self, facts: Analysis, code: ElementCode) -> None:
         self.facts, self.code, self.position = facts, code, facts.position
         self.item_start: list[Statement] = []
-        self.finish: list[Statement] = []
+        self.combining: list[Statement] = []
+        self.checks: list[Statement] = []
         self.rooms: dict[str, np.dtype[Any]] = {}
-        self.runs: dict[str, tuple[np.dtype[Any], int]] = {}
-        self.partials: list[tuple[str, np.dtype[Any], Size]] = []
+        self.runs: dict[str, tuple[np.dtype[Any], Any]] = {}
+        self.partials: dict[str, tuple[np.dtype[Any], Size]] = {}
 
     def counted(self, what: str) -> Size:
         """Return a number of `Analysis.counts`."""
@@ -69,6 +89,48 @@ class NestParts:
         else:
             self.runs[name] = fold.dtype, count
         return name
+
+    def levels(self, fold: Fold) -> str:
+        """Return the name of an array for what the blocks of a reduction are combined to."""
+        name = f"l{fold.target}"
+        self.runs[name] = fold.dtype, _LEVELS
+        return name
+
+    def across_items(self, fold: Fold) -> tuple[list[Statement], Fold]:
+        """Return a reduction of blocks of an item, for one of all items; see `in_blocks`.
+
+        The results of blocks are put side by side: as there is one in each item, or as the items
+        have all blocks of their rows, by how many there are in front of these.
+        """
+        loops, block = self.facts.loops, Name(f"d{fold.target}")
+        if not self.facts.appends:
+            partial = self.partial(fold, self.counted("items"))
+            return [], replace(fold, target=block.id, each=[Store(partial, ITEM, block)], whole="")
+        counter = Name(f"k{fold.target}")
+        inner = self.code.size(product([loop.size for loop in loops.inner]))
+        first = combine("//", times("first_row", inner), SUM_BLOCK) if loops.rows else ZERO
+        stored = Store(self.partial(fold, self.counted("runs")), counter, block)
+        each: list[Statement] = [stored, Assign(counter.id, plus(counter, 1))]
+        before: list[Statement] = [Assign(counter.id, first)]
+        return before, replace(fold, target=block.id, each=each, whole="")
+
+    def partial(self, fold: Fold, size: Size, what: str = "total") -> Name:
+        """Return a new array for parts of a reduction, which is the rest when all items are done.
+
+        These are results of blocks, or elements (`fold`).
+        """
+        name = f"p{fold.target}"
+        if name not in self.partials:
+            self.partials[name] = fold.dtype, size
+            nothing = identity(fold.kind, fold.dtype)
+            total = folding(what, fold.kind, name, size_code(size), nothing)
+            self.combining += [Assign(fold.target, total, fold.origin), *fold.each]
+        return Name(name)
+
+    @property
+    def finish(self) -> list[Statement]:
+        """What stands behind the loop over items."""
+        return [*self.combining, *self.checks]
 
     @property
     def over_rows(self) -> str:

@@ -264,7 +264,7 @@ def emit(graph: Graph, own: Collection[Value] = ()) -> Emitted:
     for band in found.bands:
         values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
-        for name, dtype, size in nest.parts.partials:
+        for name, (dtype, size) in nest.parts.partials.items():
             shape = (size.evaluate(values),)
             found.arrays.append(Array(name, shape, dtype, "room"))
     found.values.update(values)

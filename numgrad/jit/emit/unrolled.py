@@ -46,7 +46,8 @@ def nest_statements(nest: LoopNest, sizes: Sizes) -> list[Statement]:
     if near is not None:
         lines = [Assign("far", Number(False)), *write(near, sizes), If(Name("far"), lines)]
     rooms = [
-        on_stack(name, dtype, size.evaluate(sizes)) for name, dtype, size in few.parts.partials
+        on_stack(name, dtype, size.evaluate(sizes))
+        for name, (dtype, size) in few.parts.partials.items()
     ]
     known = [Assign(name, Number(sizes[name])) for name in sorted(names_in(lines)) if name in sizes]
     return [*known, *rooms, *lines]

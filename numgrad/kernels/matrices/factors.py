@@ -27,25 +27,29 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _cholesky_rows(matrices, failed):  # type: ignore[no-untyped-def]
-    """Factor in place, row by row, and write where a minor is not positive; 0 where none is."""
+    """Factor in place, row by row, and write where a minor is not positive; 0 where none is.
+
+    Above the diagonal, zeros are written one by one: a call to fill a few takes longer than a row.
+    """
     size = matrices.shape[1]
     for one in range(matrices.shape[0]):
         failed[one] = 0
         for row in range(size):
-            for column in range(row + 1):
+            for column in range(row):
                 rest = matrices[one, row, column]
                 for k in range(column):
                     rest -= matrices[one, row, k] * np.conj(matrices[one, column, k])
-                if column < row:
-                    matrices[one, row, column] = rest / matrices[one, column, column]
-                elif rest.real > 0:
-                    matrices[one, row, row] = np.sqrt(rest.real)
-                else:
-                    failed[one] = row + 1
+                matrices[one, row, column] = rest / matrices[one, column, column]
+                matrices[one, column, row] = 0
+            rest = matrices[one, row, row]
+            for k in range(row):
+                rest -= matrices[one, row, k] * np.conj(matrices[one, row, k])
+            if rest.real > 0:
+                matrices[one, row, row] = np.sqrt(rest.real)
+            else:
+                failed[one] = row + 1
             if failed[one]:
                 break
-            for column in range(row + 1, size):
-                matrices[one, row, column] = 0
 
 
 def _order_that_fails(matrix: Array) -> int:

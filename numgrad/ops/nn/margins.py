@@ -12,6 +12,7 @@ from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.distances import pairwise_distance
+from numgrad.ops.nn.gradient_layouts import gradient_by_rows
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid, relu
 from numgrad.ops.pointwise.exponential import sqrt
@@ -377,7 +378,7 @@ def multi_margin_loss(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}"
         )
     single = len(sizes) < 2
-    rows = input.reshape(1, -1) if single else input
+    rows = input.reshape(1, -1) if single else gradient_by_rows(input)
     length, count = rows._array.shape
     if target._array.ndim > 1 or target._array.size != length:
         raise RuntimeError(

@@ -19,6 +19,7 @@ from numgrad.base.layouts import (
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.shape import unsafe_view
+from numgrad.ops.nn.gradient_layouts import gradient_as_images, gradient_by_rows
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
@@ -107,7 +108,11 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
-    wide = _wide(input.contiguous())
+    wide = _wide(gradient_by_rows(input).contiguous())
+    if weight is not None:
+        weight = gradient_by_rows(weight)
+    if bias is not None:
+        bias = gradient_by_rows(bias)
     variance, middle = _moments(wide, dims)
     factor = rsqrt(variance + eps)
     return _given(input, _scaled((wide - middle) * factor, weight, bias), middle, factor)
@@ -255,7 +260,7 @@ def of_channels(
     count = shape[1] if len(shape) > 1 else 0
     _check_channels(count, {**parts, "weight": weight, "bias": bias})
     ndim = len(shape)
-    wide = _wide(input.contiguous(memory_format=_format_of(input)))
+    wide = _wide(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not training:
         assert running_mean is not None and running_var is not None
@@ -353,7 +358,9 @@ def of_groups(
                 f"but got {name} of shape {list(part._array.shape)} and input of shape "
                 f"{list(shape)}"
             )
-    groups = _wide(input).reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+    groups = _wide(gradient_as_images(input)).reshape(
+        shape[0], num_groups, math.prod(shape[1:]) // num_groups
+    )
     variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
     result = unsafe_view((groups - middle) * factor, shape)
@@ -425,7 +432,7 @@ def of_own_channels(
         )
     parts = {"running_mean": running_mean, "running_var": running_var}
     _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
-    wide = _wide(input.contiguous())
+    wide = _wide(gradient_by_rows(input, True).contiguous())
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not use_input_stats:
         assert running_mean is not None and running_var is not None

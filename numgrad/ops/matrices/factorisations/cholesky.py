@@ -73,10 +73,8 @@ def _factored(array: Array, upper: bool, checked: str | None) -> tuple[Array, Ar
     return factor.swapaxes(-2, -1) if upper else by_columns(factor), failed
 
 
-def _rule(g0: Tensor | None, L: Tensor, upper: bool) -> Tensor | None:
+def _rule(g0: Tensor, L: Tensor, upper: bool) -> Tensor:
     """Return L^-H S L^-1, S being the Hermitian half of L^H g."""
-    if g0 is None:
-        return None
     if upper:
         L, g0 = adjoint_of(L), adjoint_of(g0)
     inner = hermitian_half(matmul(adjoint_of(L), g0))

@@ -149,9 +149,7 @@ def _factored(array: Array, pivot: bool, checked: str | None) -> tuple[Array, Ar
     return by_columns(table), pivots, failed
 
 
-def _rule_of_table(g0: Tensor | None, LU: Tensor, pivots: Tensor, pivot: bool) -> Tensor | None:
-    if g0 is None:
-        return None
+def _rule_of_table(g0: Tensor, LU: Tensor, pivots: Tensor, pivot: bool) -> Tensor:
     rows, columns = LU._array.shape[-2:]
     rank = min(rows, columns)
     lower, upper = split_table(LU)

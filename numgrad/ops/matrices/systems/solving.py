@@ -296,9 +296,7 @@ def _inverted(array: Array, checked: str | None) -> tuple[Array, Array]:
     return result, failed
 
 
-def _inverse_rule(g0: Tensor | None, inverse: Tensor) -> Tensor | None:
-    if g0 is None:
-        return None
+def _inverse_rule(g0: Tensor, inverse: Tensor) -> Tensor:
     turned = adjoint_of(inverse)
     return -matmul(turned, matmul(g0, turned))
 
