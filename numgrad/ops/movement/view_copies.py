@@ -102,7 +102,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "view_as_real": ("",),
 }
 _SEVERAL = ("split", "split_with_sizes", "unbind")
-_VIEWS = {
+_VIEWS: dict[str, Callable[..., Any]] = {
     "alias": alias,
     "detach": _detached,
     "narrow": _narrowed,
