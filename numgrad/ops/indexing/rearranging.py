@@ -242,13 +242,15 @@ def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -
     IndexError
         If there is no such dim.
     RuntimeError
-        If there are not as many shifts as dims.
+        If there are not as many shifts as dims, or none at all.
 
     >>> import numgrad as ng
     >>> ng.roll(ng.arange(3.0), 1)
     tensor([2., 0., 1.])
     """
     dims = dims or ()
+    if not shifts:
+        raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"

@@ -135,7 +135,7 @@ def soft_margin_loss(
     tensor(400.3466)
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    return reduced(-logsigmoid(target * input), reduction)
+    return reduced(-logsigmoid(input * target), reduction)
 
 
 @declare(
@@ -310,6 +310,12 @@ def triplet_margin_with_distance_loss(
 # --- classes -------------------------------------------------------------------------------------
 
 
+def _require_long(target: Tensor) -> None:
+    """Raise unless classes are of int64."""
+    if target._array.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
+
+
 @at_run_time
 def _named_classes(target: Any, count: int, least: int, words: str) -> Any:
     """Return numbers of classes; raise if one is none."""
@@ -384,6 +390,7 @@ def multi_margin_loss(
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight._array.shape)}"
         )
+    _require_long(target)
     classes = wrap(
         _named_classes(target._array, count=count, least=0, words="target out of range")
     ).reshape(length, 1)
@@ -442,6 +449,7 @@ def multilabel_margin_loss(
     rows = input.reshape(1, -1) if single else input
     count = rows._array.shape[1]
     words = "argument #2 'target' is out of range"
+    _require_long(target)
     named = wrap(_named_classes(target._array, count=count, least=-1, words=words))
     named = named.reshape(rows.shape)
     valid = cumprod((named >= 0).long(), 1)  # up to the first that is none
