@@ -136,7 +136,8 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    node = self.grad_fn
+    # What stands for an argument in `func` is a leaf to the function, and may have a node below.
+    node = self.grad_fn if self._level is None or self._edge is None else self._edge[0]
     if node is None:
         if self._hooks is None:
             self._hooks = Hooks()

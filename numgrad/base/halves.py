@@ -17,6 +17,7 @@ __all__ = [
     "HALVES",
     "WIDE",
     "add_halves",
+    "as_halves",
     "narrowed",
     "sum_of_halves",
     "wide_dtype",
@@ -54,6 +55,16 @@ def narrowed(array: Array) -> Array:
     array([0.1], dtype=float16)
     """
     return array.astype(HALF)
+
+
+@silent
+def as_halves(array: Array) -> Array:
+    """Return real numbers of any dtype as float16 holds them; complex ones as they are.
+
+    >>> as_halves(np.array([70000]))
+    array([inf], dtype=float16)
+    """
+    return array if array.dtype == HALF or array.dtype.kind == "c" else array.astype(HALF)
 
 
 @silent

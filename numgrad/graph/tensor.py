@@ -162,8 +162,10 @@ class Tensor(_Methods):
         """The node that computed this tensor, or None for a leaf."""
         if self._base is not None:
             refresh_view(self, reading=True)
-        edge = self._edge
-        return None if edge is None else edge[0]
+        edge, level = self._edge, self._level
+        if edge is None or (level is not None and level.alive):
+            return None  # what stands for an argument is a leaf of the function that runs
+        return edge[0]
 
     @property
     def output_nr(self) -> int:

@@ -36,9 +36,26 @@ def _library() -> ModuleType:
 def order_of(array: Any, dims: Sequence[int], fixed: int) -> list[int]:
     """Return all dims, the transformed ones last; the last `fixed` of these stay where they are."""
     steps, count = array.strides, len(dims) - fixed
-    others = [dim for dim in range(array.ndim) if dim not in dims]
+    others = _others(array.ndim, dims)
     moved = [sorted(each, key=lambda dim: -steps[dim]) for each in (others, dims[:count])]
     return [*moved[0], *moved[1], *dims[count:]]
+
+
+def _others(ndim: int, dims: Sequence[int]) -> list[int]:
+    """Return the dims that are not transformed, in the order that PyTorch sorts them out in.
+
+    It decides where strides are equal, as those of what is expanded. Each place of a dim that is
+    transformed is taken by the last of the others.
+
+    >>> _others(4, (0, 2))
+    [3, 1]
+    """
+    order = list(range(ndim))
+    for place in range(ndim - len(dims)):
+        if order[place] in dims:
+            last = max(at for at in range(ndim) if order[at] not in dims)
+            order[place], order[last] = order[last], order[place]
+    return order[: ndim - len(dims)]
 
 
 def orders_of_real(array: Any, dims: Sequence[int]) -> tuple[list[int], list[int]]:

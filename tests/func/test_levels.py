@@ -189,3 +189,85 @@ def test_arguments_are_leaves_where_nothing_is_recorded_outside(
             found = lib.func.grad(function)(x)
         assert not found.requires_grad and found.grad_fn is None and found.tolist() == [2.0, 4.0]
     assert seen == [(True, True, None)] * 2
+
+
+def _seen(library: Any, transform: str, outside: str) -> list[tuple[bool, bool, str | None]]:
+    """Return what tensors are inside of a function of arguments that require grad outside."""
+    seen: list[tuple[bool, bool, str | None]] = []
+
+    def note(tensor: Any) -> None:
+        node = tensor.grad_fn
+        seen.append((tensor.is_leaf, tensor.requires_grad, node and node.name()))
+
+    def f(*tensors: Any) -> Any:
+        total = 0
+        for x in tensors:
+            note(x)
+            with library.no_grad():
+                note(x)
+                note(x * 2)
+            for each in (x * 2, x.detach(), x.view(-1), x.clone(), (x * x).sum()):
+                note(each)
+            total = total + (x * x).sum()
+        note(captured)
+        return total
+
+    captured, x, y = (library.ones(3, requires_grad=outside != "none") for _ in range(3))
+    if outside == "computed":
+        captured, x, y = captured * 1, x * 1, y * 1
+    eval(transform, {"func": library.func, "f": f, "x": x, "y": y, "ones": library.ones})
+    note(x)
+    return seen
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("outside", ["none", "leaf", "computed"])
+def test_arguments_are_leaves_inside_as_in_pytorch(torch: Any, outside: str) -> None:
+    """Also of functions within functions, and whatever the arguments are outside."""
+    for transform in (
+        "func.grad(f)(x)",
+        "func.grad(f, argnums=(0, 1))(x, y)",
+        "func.grad_and_value(f)(x)",
+        "func.vjp(f, x, y)[1](ones(()))",
+        "func.jacrev(f)(x)",
+        "func.hessian(f)(x)",
+        "func.grad(lambda z: func.grad(f)(z).sum())(x)",
+        "func.grad(lambda z: func.grad(f)(y).sum() + (z * z).sum())(x)",
+        "func.jvp(func.grad(f), (x,), (ones(3),))",
+        "func.vmap(f)(x.expand(2, 3))",
+        "func.vmap(func.grad(f))(x.expand(2, 3))",
+        "func.grad(lambda z: func.vmap(f)(z.expand(2, 3)).sum())(x)",
+    ):
+        found, theirs = (_seen(library, transform, outside) for library in (ng, torch))
+        assert found == theirs, transform
+
+
+def test_a_hook_on_an_argument_is_called() -> None:
+    """One that requires grad outside has a node below, which the function does not see."""
+    for requires_grad in (False, True):
+        called: list[list[float]] = []
+        x = ng.tensor([1.0, 2.0], requires_grad=requires_grad)
+
+        def f(z: ng.Tensor) -> ng.Tensor:
+            z.register_hook(lambda g: called.append(g.tolist()))
+            return (z * z).sum()
+
+        assert func.grad(f)(x).tolist() == [2, 4]
+        assert called == [[2, 4]]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_there_is_one_history_for_all_levels(torch: Any) -> None:
+    """What only depends on the outside requires grad inside, too; in PyTorch it does outside."""
+    w = {library: library.ones(2, requires_grad=True) for library in (torch, ng)}
+    for library in (torch, ng):
+        seen: list[bool] = []
+
+        def f(x: Any) -> Any:
+            seen.extend([(w[library] * 2).requires_grad, x.requires_grad])
+            return x.sum()
+
+        x = library.ones(2)
+        library.func.grad(f)(x)
+        library.func.jvp(f, (x,), (x,))
+        assert seen == ([False, True, False, False] if library is torch else [True] * 4)

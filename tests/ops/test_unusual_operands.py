@@ -60,6 +60,7 @@ FUNCTIONS = [
     for each in DECLARED.values()
     if (each.writes or not each.bound)
     and (each.bound or hasattr(ng, each.name))  # those of namespaces are tested with these
+    and not each.rule.__module__.startswith("numgrad.ops.masked")
     and each.name.rstrip("_") not in NOT_COMPARED
     and not each.name.startswith(("rand", "empty", "_"))
 ]

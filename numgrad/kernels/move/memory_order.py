@@ -21,6 +21,8 @@ __all__ = [
     "copy_in_order",
     "copy_like",
     "copy_with_gaps",
+    "dense_copy",
+    "dense_like",
     "empty_for",
     "empty_in_order",
     "empty_like",
@@ -83,6 +85,30 @@ def empty_like(array: Array, dtype: Any = None) -> Array:
     if array.ndim < 2 or array.flags.c_contiguous:
         return empty(array.shape, dtype)
     return empty_for(array.shape, dtype, [array])
+
+
+def dense_like(array: Array, dtype: Any = None) -> Array:
+    """Do what `empty_like` does; what fills its memory is copied with its strides as they are.
+
+    Those of dims of length 1 lead nowhere, but say whether images have the channels last.
+
+    Examples
+    --------
+    >>> image = np.zeros((2, 4, 4, 1)).transpose(0, 3, 1, 2)
+    >>> empty_like(image).strides, dense_like(image).strides
+    ((128, 128, 32, 8), (128, 8, 32, 8))
+    """
+    made = empty_like(array, dtype)
+    if 1 not in array.shape or not array.size:
+        return made
+    itemsize = array.itemsize
+    steps = array.strides
+    if made.itemsize != itemsize:
+        steps = tuple([step // itemsize * made.itemsize for step in steps])
+    if made.strides == steps or not is_dense(array):
+        return made
+    steps = tuple([step // made.itemsize for step in steps])
+    return strided_view(made, (made.shape, steps, 0))
 
 
 def copy_like(values: Array, array: Array | None = None) -> Array:
@@ -152,6 +178,23 @@ def zeros_with_gaps(array: Array) -> Array:
     shape, strides, _ = layout_of(array)
     low, high = extent((shape, strides, 0))
     return strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
+
+
+def dense_copy(values: Array, array: Array) -> Array:
+    """Return values in C order, which nobody else holds, laid out as `dense_like` for `array`.
+
+    Examples
+    --------
+    >>> dense_copy(np.ones((2, 1), "f"), np.zeros((1, 2)).T).strides
+    (4, 8)
+    """
+    if array.flags.c_contiguous and 1 not in array.shape:
+        return values
+    memory = dense_like(array, values.dtype)
+    if memory.strides == values.strides:
+        return values
+    memory[...] = values
+    return memory
 
 
 def laid_out_like(values: Array, array: Array) -> Array:

@@ -20,7 +20,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
+from numgrad.base.halves import (
+    HALF,
+    HALVES,
+    WIDE,
+    as_halves,
+    narrowed,
+    wide_dtype,
+    widened,
+)
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.modes.anomaly import note_node
 from numgrad.graph.modes.state import interceptors, modes
@@ -88,6 +96,10 @@ class Primitive:
     takes_half : bool
         Whether the forward takes float16 as it is, as those of views do. Others get float32, and
         their results are rounded.
+    of_halves : callable, optional
+        The forward for float16, of one that rounds on the way.
+    rounds_first : bool
+        Whether with ``dtype=float16`` numbers are rounded to it before the forward.
     quick : callable, optional
         ``quick(*arrays, **parameters)`` returns a function of arrays that lie as these do, which
         does what the forward does with less around it; or None.
@@ -127,6 +139,8 @@ class Primitive:
     samples: tuple[Callable[..., Any], ...] = ()
     lies: DeclaredRule | None = None
     native: Any = None
+    of_halves: Callable[..., Any] | None = None
+    rounds_first = True
 
     def __init__(
         self,
@@ -145,6 +159,8 @@ class Primitive:
         lies: Callable[..., Any] | None = None,
         gaps: bool = False,
         takes_half: bool = False,
+        of_halves: Callable[..., Any] | None = None,
+        rounds_first: bool = True,
         samples: Sequence[Callable[..., Any]] = (),
         quick: Callable[..., Any] | None = None,
         few: Callable[..., Any] | None = None,
@@ -169,6 +185,7 @@ class Primitive:
         self.samples = tuple(samples)
         self.linear = linear
         self.takes_half = takes_half or view
+        self.of_halves, self.rounds_first = of_halves, rounds_first
         self.lies = None if lies is None else declared_rule(lies)
         self.gaps = gaps
         self.multiple_views = multiple_views
@@ -322,6 +339,10 @@ class Primitive:
         else:
             rounds = wanted == HALF
             parameters["dtype"] = wide_dtype(wanted)
+            if rounds and self.rounds_first:
+                arrays = tuple([as_halves(array) for array in arrays])
+        if rounds and self.of_halves is not None:
+            return self.of_halves(*arrays, **parameters)
         known = {name: widened(value) for name, value in parameters.items()}
         result = self.forward(*[widened(array) for array in arrays], **known)
         if isinstance(result, (tuple, list)):

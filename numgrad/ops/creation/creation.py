@@ -199,7 +199,7 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
         return empty_in_order(array.shape, dtype, memory_format)
     if memory_format is contiguous_format:
         return np.empty(array.shape, dtype.numpy)
-    return memory_order.empty_like(place_of(array), dtype.numpy)
+    return memory_order.dense_like(place_of(array), dtype.numpy)
 
 
 def _like(
@@ -208,7 +208,8 @@ def _like(
     """Return a tensor shaped like `input` with `value` in all places, or yet to be set if None."""
     wanted = dtype or input.dtype
     lies = input._array
-    if memory_format is None and type(lies) is np.ndarray and lies.flags.c_contiguous:
+    is_plain = type(lies) is np.ndarray and lies.flags.c_contiguous and 1 not in lies.shape
+    if memory_format is None and is_plain:
         array = np.empty(lies.shape, wanted.numpy)
     else:
         array = strides_like(lies, wanted, memory_format)

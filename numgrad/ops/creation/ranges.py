@@ -131,6 +131,8 @@ def _ends(
         )
     if wanted is dtypes.bool_:
         raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
+    if wanted.category == dtypes.INTEGER:  # the ends lose their fraction, not what lies between
+        first, last = (int(scalar_array(each, wanted.numpy)) for each in (first, last))
     return first, last, wanted
 
 
@@ -167,7 +169,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     steps
         How many numbers.
     dtype
-        The default floating point (or complex) dtype unless given. Integers lose their fraction.
+        The default floating point (or complex) dtype unless given. Integers lose their fraction,
+        and so do the ends.
 
     Raises
     ------
@@ -197,7 +200,8 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array
     base
         What is raised to the exponents.
     dtype
-        The default floating point (or complex) dtype unless given. Integers lose their fraction.
+        The default floating point (or complex) dtype unless given. Integers lose their fraction,
+        and so do the ends.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.graph.upward import upward
 from numgrad.graph.warned import warn
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.kernels.move.memory_order import empty_like, laid_out_like
+from numgrad.kernels.move.memory_order import dense_copy, dense_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
@@ -54,7 +54,7 @@ def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    return laid_out_like(array.astype(dtype, "C"), order)
+    return dense_copy(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -65,7 +65,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
-    lies=lambda input, dtype: empty_like(input, dtype),
+    lies=lambda input, dtype: dense_like(input, dtype),
     takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
@@ -205,7 +205,9 @@ upward.sum_to_size = _sum_to_size
 
 
 def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
-    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
+    if contiguous is True or (
+        contiguous is False and array.flags.c_contiguous and 1 not in array.shape
+    ):
         return private_copy(array)
     copy = _memory_of_copy(array, contiguous)
     copy[...] = array
@@ -217,16 +219,19 @@ def _memory_of_copy(input: Array, contiguous: bool | tuple[int, ...]) -> Any:
     if contiguous is True:
         return None
     if contiguous is False:
-        return empty_like(input)
+        return dense_like(input)
     order = contiguous  # the dims, from the outermost in memory
     back = sorted(range(input.ndim), key=order.__getitem__)
     return empty(tuple([input.shape[dim] for dim in order]), input.dtype).transpose(back)
 
 
 def _copy_quickly(array: Array, contiguous: bool | tuple[int, ...]) -> Any:
-    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
+    if contiguous is True:
         return private_copy
-    return copier(_memory_of_copy(array, contiguous))
+    memory = _memory_of_copy(array, contiguous)
+    if memory.flags.c_contiguous and memory.strides == np.empty(memory.shape, memory.dtype).strides:
+        return private_copy
+    return copier(memory)
 
 
 _CLONE: Primitive = Primitive(

@@ -15,7 +15,7 @@ from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.registry import FUNCTIONS, METHODS
 from numgrad.ops.movement.casts import clone_contiguous, detach
-from numgrad.ops.movement.slicing import alias, slice_view
+from numgrad.ops.movement.slicing import alias, narrow, slice_view
 from numgrad.ops.signatures.declared import declare, handing_on
 
 __all__ = ["COPIES"]
@@ -52,6 +52,22 @@ def _slice(
     return slice_view(input, dim % max(input._array.ndim, 1), slice(start, end, step))
 
 
+def _narrowed(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """Return the view that is copied; what is wrong is said in other words than of a view."""
+    shape = input._array.shape
+    if shape and dim >= len(shape):
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request "
+            "to PyTorch.)"
+        )
+    if length < 0:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]})."
+        )
+    return narrow(input, dim, start, length)
+
+
 def _detached(input: Tensor) -> Tensor:
     return alias(detach(input))
 
@@ -86,7 +102,13 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "view_as_real": ("",),
 }
 _SEVERAL = ("split", "split_with_sizes", "unbind")
-_VIEWS = {"alias": alias, "detach": _detached, "slice": _slice, "view": _viewed}
+_VIEWS: dict[str, Callable[..., Any]] = {
+    "alias": alias,
+    "detach": _detached,
+    "narrow": _narrowed,
+    "slice": _slice,
+    "view": _viewed,
+}
 
 
 def _enter(plain: str, parameters: tuple[str, ...]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
+from numgrad.ops.nn.gradient_layouts import gradient_as_input
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import exp, log, log1p
@@ -305,6 +306,7 @@ _BINARY_CROSS_ENTROPY = elementwise(
     ),
     accepts="f",
     node="BinaryCrossEntropyBackward0",
+    gradients_lie=dict.fromkeys(("input", "target"), lambda input: input * 1),
     kernel_name="binary_cross_entropy",
     listed=False,
     doc="Return -t ln(x) - (1 - t) ln(1 - x), with logarithms no less than -100.",
@@ -432,6 +434,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
+    input = gradient_as_input(input, reduction == "none" or not target.is_contiguous())
     return reduced(logit_losses(input, target, weight, pos_weight), reduction)
 
 

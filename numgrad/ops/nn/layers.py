@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numgrad.graph.modes.grad_modes import no_grad
@@ -62,8 +63,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     turned = t(weight)
     if bias is not None and input._array.ndim == 2 and weight._array.ndim == 2:
         return addmm(bias, input, turned)
-    result: Tensor = matmul(input, turned)
+    result: Tensor
+    if bias is not None and bias._array.ndim == 1 and weight._array.ndim == 2 and _is_flat(input):
+        shape = input._array.shape
+        rows = input.view(math.prod(shape[:-1]), shape[-1])
+        result = addmm(bias, rows, turned).view(*shape[:-1], weight._array.shape[0])
+        return result
+    result = matmul(input, turned)
     return result if bias is None else result + bias
+
+
+def _is_flat(input: Tensor) -> bool:
+    """Whether the rows of a tensor of any dims are those of a matrix on its memory."""
+    return input._array.ndim > 0 and input.is_contiguous()
 
 
 @declare(

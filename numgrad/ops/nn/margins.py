@@ -12,6 +12,7 @@ from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.distances import pairwise_distance
+from numgrad.ops.nn.gradient_layouts import gradient_by_rows
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid, relu
 from numgrad.ops.pointwise.exponential import sqrt
@@ -134,7 +135,7 @@ def soft_margin_loss(
     tensor(400.3466)
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    return reduced(-logsigmoid(target * input), reduction)
+    return reduced(-logsigmoid(input * target), reduction)
 
 
 @declare(
@@ -309,6 +310,12 @@ def triplet_margin_with_distance_loss(
 # --- classes -------------------------------------------------------------------------------------
 
 
+def _require_long(target: Tensor) -> None:
+    """Raise unless classes are of int64."""
+    if target._array.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
+
+
 @at_run_time
 def _named_classes(target: Any, count: int, least: int, words: str) -> Any:
     """Return numbers of classes; raise if one is none."""
@@ -371,7 +378,7 @@ def multi_margin_loss(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}"
         )
     single = len(sizes) < 2
-    rows = input.reshape(1, -1) if single else input
+    rows = input.reshape(1, -1) if single else gradient_by_rows(input)
     length, count = rows._array.shape
     if target._array.ndim > 1 or target._array.size != length:
         raise RuntimeError(
@@ -383,6 +390,7 @@ def multi_margin_loss(
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight._array.shape)}"
         )
+    _require_long(target)
     classes = wrap(
         _named_classes(target._array, count=count, least=0, words="target out of range")
     ).reshape(length, 1)
@@ -441,6 +449,7 @@ def multilabel_margin_loss(
     rows = input.reshape(1, -1) if single else input
     count = rows._array.shape[1]
     words = "argument #2 'target' is out of range"
+    _require_long(target)
     named = wrap(_named_classes(target._array, count=count, least=-1, words=words))
     named = named.reshape(rows.shape)
     valid = cumprod((named >= 0).long(), 1)  # up to the first that is none

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base import dtypes
 from numgrad.base.layouts import (
     channels_last,
     channels_last_3d,
@@ -18,6 +19,7 @@ from numgrad.base.layouts import (
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.shape import unsafe_view
+from numgrad.ops.nn.gradient_layouts import gradient_as_images, gradient_by_rows
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
@@ -71,6 +73,19 @@ def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
     return result if bias is None else result + bias
 
 
+def _wide(input: Tensor) -> Tensor:
+    """Return float16 in float32, which holds the squares; others as they are."""
+    return input.to(dtypes.float32) if input._array.dtype.itemsize == 2 else input
+
+
+def _given(input: Tensor, *found: Tensor) -> Normalised:
+    """Return what was computed of a `_wide` input in the dtype of the input."""
+    if input._array.dtype.itemsize == 2:
+        found = tuple([each.to(input.dtype) for each in found])
+    result, middle, factor = found
+    return result, middle, factor
+
+
 def _moments(input: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return variances and means: of nothing, too, without the warning of `var_mean`."""
     if input._array.size:
@@ -93,10 +108,14 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
-    input = input.contiguous()
-    variance, middle = _moments(input, dims)
+    wide = _wide(gradient_by_rows(input).contiguous())
+    if weight is not None:
+        weight = gradient_by_rows(weight)
+    if bias is not None:
+        bias = gradient_by_rows(bias)
+    variance, middle = _moments(wide, dims)
     factor = rsqrt(variance + eps)
-    return _scaled((input - middle) * factor, weight, bias), middle, factor
+    return _given(input, _scaled((wide - middle) * factor, weight, bias), middle, factor)
 
 
 @declare(
@@ -175,8 +194,9 @@ def rms_norm(
         raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
-    input = input.contiguous()
-    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
+    wide = _wide(input.contiguous())
+    result = _scaled(wide * rsqrt(mean(wide * wide, dims, True) + eps), weight, None)
+    return result if wide._array.dtype == input._array.dtype else result.to(input.dtype)
 
 
 # --- channels ------------------------------------------------------------------------------------
@@ -240,20 +260,20 @@ def of_channels(
     count = shape[1] if len(shape) > 1 else 0
     _check_channels(count, {**parts, "weight": weight, "bias": bias})
     ndim = len(shape)
-    input = input.contiguous(memory_format=_format_of(input))
+    wide = _wide(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not training:
         assert running_mean is not None and running_var is not None
         middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
-        factor = rsqrt(variance + eps)
-        return _scaled((input - middle) * factor, scale, shift), middle, factor
+        factor = rsqrt(_wide(variance) + eps)
+        return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)
     dims = [0, *range(2, ndim)]
-    variance, middle = _moments(input, dims)
+    variance, middle = _moments(wide, dims)
     rows = input._array.size // max(count, 1)
     _update(running_mean, middle.reshape(-1), momentum)
     _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
     factor = rsqrt(variance + eps)
-    return _scaled((input - middle) * factor, scale, shift), middle, factor
+    return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)
 
 
 @declare(
@@ -338,14 +358,16 @@ def of_groups(
                 f"but got {name} of shape {list(part._array.shape)} and input of shape "
                 f"{list(shape)}"
             )
-    groups = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+    groups = _wide(gradient_as_images(input)).reshape(
+        shape[0], num_groups, math.prod(shape[1:]) // num_groups
+    )
     variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
     result = unsafe_view((groups - middle) * factor, shape)
     scale, shift = (
         None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
     )
-    return _scaled(result, scale, shift), middle, factor
+    return _given(input, _scaled(result, scale, shift), middle, factor)
 
 
 @declare(
@@ -410,17 +432,20 @@ def of_own_channels(
         )
     parts = {"running_mean": running_mean, "running_var": running_var}
     _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
-    input = input.contiguous()
+    wide = _wide(gradient_by_rows(input, True).contiguous())
     scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not use_input_stats:
         assert running_mean is not None and running_var is not None
         middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
     else:
-        variance, middle = _moments(input, [*range(2, ndim)])
+        variance, middle = _moments(wide, [*range(2, ndim)])
         found = variance * (count / max(count - 1, 1))
         _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
         _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
-    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift).view(shape)
+    factor = rsqrt(_wide(variance) + eps)
+    return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)[0].view(
+        shape
+    )
 
 
 @declare(

@@ -29,8 +29,9 @@ __all__ = [
 ]
 
 
-# PyTorch's kernels of gradients take the cotangent first.
+# What PyTorch's kernels of gradients take first: the cotangent, or the input.
 _LIES = {"input": lambda g, input: g * input}
+_INPUT_LIES = {"input": lambda g, input: input * g}
 _PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -43,6 +44,7 @@ def _activation(
     *,
     bend: Callable[..., Any] = zero_of,
     accepts: str = "f",
+    lies: dict[str, Callable[..., Any]] = _LIES,
     **options: Any,
 ) -> ElementwisePrimitive:
     """Declare an activation whose gradient is a primitive of its own.
@@ -60,6 +62,8 @@ def _activation(
     bend : callable
         The gradient of the slope's input: 0 where there are but lines.
     accepts : str
+    lies : dict
+        What the gradient lies as.
     **options
         What else `elementwise` takes.
     """
@@ -93,7 +97,7 @@ def _activation(
         domains,
         formula=formula,
         node=f"{node}Backward0",
-        gradients_lie=_LIES,
+        gradients_lie=lies,
         numbers=inputs[1:],
         accepts=accepts,
         **options,
@@ -108,6 +112,7 @@ THRESHOLD = _activation(
     lambda cotangent, input, threshold: where(input <= threshold, 0, cotangent),
     wide=("threshold",),
     accepts="fiu",
+    lies=_INPUT_LIES,
     doc="Return the input where it is above a threshold, else a value.",
 )
 HARDTANH = _activation(
@@ -135,6 +140,7 @@ LEAKY_RELU = _activation(
     lambda cotangent, input, negative_slope: where(
         input > 0, cotangent, cotangent * negative_slope
     ),
+    lies=_INPUT_LIES,
     doc="Return the input where it is positive, else a part of it.",
 )
 

@@ -13,6 +13,7 @@ from numgrad.graph.warned import warn
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.movement.unit_dims import broadcast_tensors, unsqueeze
+from numgrad.ops.nn.gradient_layouts import all_by_rows
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.exponential import exp, log
@@ -95,6 +96,7 @@ def mse_loss(
     """
     whole, target = _expanded(input, target)
     reduction = reduction_of(reduction, size_average, reduce)
+    whole, target = all_by_rows(whole, target, reduction == "none")
     difference = whole - target
     return _weighted(difference * difference, input, weight, reduction)
 
@@ -167,11 +169,12 @@ def smooth_l1_loss(
     """
     input, target = _expanded(input, target)
     reduction = reduction_of(reduction, size_average, reduce)
-    distance = absolute(input - target)
     if beta == 0:
-        return reduced(distance, reduction)
+        return reduced(absolute(input - target), reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    input, target = all_by_rows(input, target, reduction == "none")
+    distance = absolute(input - target)
     loss = where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
     return reduced(loss, reduction)
 
@@ -210,6 +213,7 @@ def huber_loss(
     reduction = reduction_of(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    whole, target = all_by_rows(whole, target, reduction == "none")
     distance = absolute(whole - target)
     loss = where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
     return _weighted(loss, input, weight, reduction, by_weight=False)

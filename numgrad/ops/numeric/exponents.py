@@ -50,6 +50,7 @@ _LDEXP: ElementwisePrimitive = binary(
     accepts="f",
     kernel_name="ldexp_cpu_exp",
     deciding=_without_gaps,
+    gradients_lie={"input": lambda g: g * 1},
     doc="Return input * 2**other for whole numbers `other`, rounded once.",
 )
 _LDEXP_OF_POWER = binary(
@@ -65,6 +66,7 @@ _LDEXP_OF_POWER = binary(
     node="LdexpBackward0",
     function_name="ldexp",
     deciding=_with_powers,
+    gradients_lie={"input": lambda g: g * 1},
     doc="Return input * 2**other.",
 )
 

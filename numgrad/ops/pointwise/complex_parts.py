@@ -97,6 +97,16 @@ _POLAR = Primitive(
 )
 
 
+def _written(function: str, result: Tensor, out: Tensor | None) -> Any:
+    """Return the result, or write it to `out`, which has to be of its dtype."""
+    if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {result.dtype.scalar_name} but got scalar type "
+            f"{out.dtype.scalar_name} for argument 'out'"
+        )
+    return write_result(function, result, out)
+
+
 def _check_parts(first: Tensor, second: Tensor) -> None:
     """Raise unless both parts are real floating point tensors of one dtype that broadcast."""
     kinds = (first.dtype.scalar_name, second.dtype.scalar_name)
@@ -136,7 +146,7 @@ def complex_(real: Tensor, imag: Tensor, out: Tensor | None) -> Tensor:
     tensor([1.+3.j, 2.+4.j])
     """
     _check_parts(real, imag)
-    return write_result("complex", _COMPLEX.apply(real, imag), out)
+    return _written("complex", _COMPLEX.apply(real, imag), out)
 
 
 @declare("polar(Tensor abs, Tensor angle, *, Tensor? out=None)", method=False, dispatched=True)
@@ -162,4 +172,4 @@ def polar(abs: Tensor, angle: Tensor, out: Tensor | None) -> Tensor:
     tensor([1.+0.j, 2.+0.j])
     """
     _check_parts(abs, angle)
-    return write_result("polar", _POLAR.apply(abs, angle), out)
+    return _written("polar", _POLAR.apply(abs, angle), out)

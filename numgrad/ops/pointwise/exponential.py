@@ -248,6 +248,7 @@ _POW_OF_NUMBER = elementwise(
     wide=(),
     function_name="pow",
     deciding=lambda arrays: [],  # PyTorch's lies row by row, whatever the exponent does
+    gradients_lie={"exponent": lambda g: g * 1},
     kernel_name="pow",
     doc="Return base ** exponent for a number `base`.",
 )

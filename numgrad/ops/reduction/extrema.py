@@ -17,6 +17,7 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -88,8 +89,20 @@ def _call_over_dims(
     return result
 
 
+def _written(function: str, result: Tensor, out: Tensor | None) -> Any:
+    """Write extremes to `out`, which has to be of their dtype."""
+    if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {result.dtype.scalar_name} "
+            f"for input's dtype and {out.dtype.scalar_name} for out's dtype."
+        )
+    return write_result(function, result, out)
+
+
 @declare(
-    "amax(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+    "amax(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
+    write=_written,
 )
 def amax(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the greatest elements over all dims, or some; nan where there is one.
@@ -121,7 +134,9 @@ def amax(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
 
 
 @declare(
-    "amin(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+    "amin(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
+    write=_written,
 )
 def amin(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the least elements over all dims, or some; see `amax`.

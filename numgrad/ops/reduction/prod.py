@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.halves import HALF, narrowed
 from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels
+from numgrad.kernels.reduce.halves import prod_of_halves
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
@@ -78,6 +80,12 @@ def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
     return others
 
 
+def _prod_of_halves(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    if array.dtype != HALF:  # complex numbers, as float16
+        return narrowed(_prod(array, dims, keepdim, dtype))
+    return prod_of_halves(array, dims, keepdim)
+
+
 def _quick_prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
@@ -93,6 +101,7 @@ _PRODUCTS: list[Primitive] = [
         [rule],
         by_numbers=True,
         few=_quick_prod,
+        of_halves=_prod_of_halves,
         samples=samples,
     )
     for name, node, rule, samples in (

@@ -286,6 +286,7 @@ _AVERAGE: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape: _mean_rule(g, input_shape, tuple(range(len(input_shape))), False)],
     linear=True,
+    rounds_first=False,  # PyTorch adds in float32 what it is given
     few=lambda input, dtype=None: _quick_mean(input, tuple(range(input.ndim)), False, dtype),
     quick=lambda input, dtype=None: _prepared_mean(input, tuple(range(input.ndim)), False, dtype),
     samples=[
@@ -302,6 +303,7 @@ _MEAN: Primitive = Primitive(
     ["input"],
     [_mean_rule],
     linear=True,
+    rounds_first=False,  # PyTorch adds in float32 what it is given
     few=_quick_mean,
     quick=_prepared_mean,
     samples=[

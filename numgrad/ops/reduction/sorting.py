@@ -10,9 +10,8 @@ import numpy as np
 
 from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.kernels.move.memory_order import dense_copy, dense_like
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.indexing.gathering import spread_along
@@ -68,9 +67,7 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
 @by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     values, order = _at(array, _order(array, dim, descending), dim)
-    if array.flags.c_contiguous:
-        return values, order
-    return laid_out_like(values, array), laid_out_like(order, array)
+    return dense_copy(values, array), dense_copy(order, array)
 
 
 @by_rows
@@ -123,7 +120,7 @@ def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule
         ["input"],
         [rule],
         outputs=("values", "indices"),
-        lies=like_input if forward is _sort else None,
+        lies=(lambda input: dense_like(input)) if forward is _sort else None,
         samples=samples,
     )
 

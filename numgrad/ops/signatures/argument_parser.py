@@ -125,7 +125,9 @@ def describe(signature: Signature) -> str:
             parts.append("*")
         shown = f'"{each.default}"' if isinstance(each.default, str) else each.default
         default = "" if each.default is REQUIRED else f" = {shown}"
-        parts.append(f"{KINDS[each.kind].words} {each.word}{default}")
+        # A number in the place of the first tensor goes by the name that no tensor has.
+        word = "self" if each.kind == "number" and each.name == "input" else each.word
+        parts.append(f"{KINDS[each.kind].words} {word}{default}")
     return f"({', '.join(parts)})"
 
 

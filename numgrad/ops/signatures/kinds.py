@@ -181,16 +181,23 @@ def _are_ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
 
 
+# Functions that are Python in PyTorch, and hand their dims in a list to another one.
+_HANDED_ON = {"norm": "linalg_vector_norm"}
+
+
 def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
+    function = _HANDED_ON.get(where[0], where[0])
     if not isinstance(value, (tuple, list)):
-        return (as_integer(value),)
+        if function == where[0]:
+            return (as_integer(value),)
+        value = [value]
     for position, each in enumerate(value):
         error = "" if _is_length(each) else f"type must be tuple of ints,but got {type_name(each)}"
         if not error and not isinstance(each, Tensor) and not dtypes.is_int64(int(each)):
             error = BEYOND_INT64
         if error:
             raise TypeError(
-                f"{where[0]}(): argument '{where[1]}'"
+                f"{function}(): argument '{where[1]}'"
                 f' failed to unpack the object at pos {position + 1} with error "{error}"'
             )
     return tuple([as_integer(each) for each in value])

@@ -21,17 +21,18 @@ _COUNTS = {1: "one dim", 2: "two dims", 3: "three dims"}
 _SIZES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
-def _completed(output_size: Any, sizes: Sequence[int], complaint: str) -> Ints:
+def _completed(output_size: Any, shape: Sequence[int], dims: int, complaint: str) -> Ints:
     """Return how many windows each dim has: None stands for as many as there are elements."""
-    dims = len(sizes)
     if isinstance(output_size, int):
         return (output_size,) * dims
+    if len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(output_size) != dims:
         raise RuntimeError(complaint)
     return tuple(
         [
             size if wanted is None else int(wanted)
-            for wanted, size in zip(output_size, sizes, strict=True)
+            for wanted, size in zip(output_size, shape[len(shape) - dims :], strict=True)
         ]
     )
 
@@ -119,8 +120,7 @@ def _make_mean(dims: int) -> None:
     def rule(input: Tensor, output_size: Any) -> Tensor:
         shape = input._array.shape
         complaint = f"{name}: output_size must be {dims}"
-        sizes = shape[len(shape) - dims :] if len(shape) >= dims else (1,) * dims
-        return adaptive_mean(input, _completed(output_size, sizes, complaint))
+        return adaptive_mean(input, _completed(output_size, shape, dims, complaint))
 
     _enter(
         name,
@@ -200,8 +200,7 @@ def _planes(name: str, dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
     def with_places(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
         shape = input._array.shape
         complaint = f"{name}(): internal error: output_size.size() must be {dims}"
-        sizes = shape[len(shape) - dims :] if len(shape) >= dims else (1,) * dims
-        counts = _completed(output_size, sizes, complaint)
+        counts = _completed(output_size, shape, dims, complaint)
         _check(name, input, dims, ":")
         return _greatest(name, input, counts, len(shape) - dims - (len(shape) == dims + 2))
 

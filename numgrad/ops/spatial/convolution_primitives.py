@@ -16,11 +16,16 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import convolutions
 from numgrad.kernels.spatial.convolutions import Steps
+from numgrad.ops.core.image_places import (
+    as_images_lie,
+    gradient_like,
+    image_of_lines,
+    memory_of_images,
+)
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.reduction.reductions import sum as sum_of
-from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 
 __all__ = ["convolve", "transposed_sizes"]
 
@@ -60,23 +65,13 @@ def _convolution(
         sizes = transposed_sizes(input.shape[2:], weight.shape[2:], steps, output_padding)
         result = convolutions.transposed_convolution(input, weight, sizes, steps, groups)
     if len(stride) == 1:
-        return as_images_lie(result[:, :, None], _image_of_lines(weight))[:, :, 0]
+        return as_images_lie(result[:, :, None], image_of_lines(weight))[:, :, 0]
     return result if len(stride) > 2 else as_images_lie(result, input, weight)
-
-
-def _image_of_lines(lines: Array) -> Array:
-    """Return images of a single line each, whose stride is that of PyTorch's."""
-    first, channel, step = lines.strides
-    return np.lib.stride_tricks.as_strided(
-        lines,
-        (*lines.shape[:2], 1, lines.shape[2]),
-        (first, channel, step * lines.shape[2], step),
-    )
 
 
 def _lies(input: Array, weight: Array) -> Array | None:
     """Return memory that lies as the result, of whatever shape."""
-    images = [_image_of_lines(weight)] if input.ndim == 3 else [input, weight]
+    images: list[Any] = [image_of_lines(weight)] if input.ndim == 3 else [input, weight]
     return memory_of_images(images[0].shape, input.dtype, *images) if input.ndim < 5 else None
 
 
@@ -119,10 +114,20 @@ def _first(tensor: Tensor, sizes: Sequence[int]) -> Tensor:
     return tensor
 
 
+def _laid(value: Tensor, input_lies: Any, weight_lies: Any) -> Tensor:
+    """Return a gradient laid out as PyTorch does: as the result, whichever way its rule went."""
+    ndim = value._array.ndim
+    if ndim == 3:
+        return gradient_like(value, weight_lies)
+    return gradient_like(value, input_lies, weight_lies) if ndim == 4 else gradient_like(value)
+
+
 def _of_input(
     g: Tensor,
     weight: Tensor,
     input_shape: Ints,
+    input_lies: Any,
+    weight_lies: Any,
     stride: Ints,
     padding: Ints,
     dilation: Ints,
@@ -135,16 +140,19 @@ def _of_input(
     none = (0,) * len(sizes)
     if transposed:
         found = _apply(g, conj(weight), steps, False, none, groups)
-        return _first(found, sizes)
+        return _laid(_first(found, sizes), input_lies, weight_lies)
     reached = transposed_sizes(g._array.shape[2:], weight._array.shape[2:], steps, none)
     more = tuple([size - other for size, other in zip(sizes, reached, strict=True)])
-    return _apply(g, conj(weight), steps, True, more, groups)
+    found = _apply(g, conj(weight), steps, True, more, groups)
+    return _laid(found, input_lies, weight_lies)
 
 
 def _of_weight(
     g: Tensor,
     input: Tensor,
     weight_shape: Ints,
+    input_lies: Any,
+    weight_lies: Any,
     stride: Ints,
     padding: Ints,
     dilation: Ints,
@@ -161,7 +169,7 @@ def _of_weight(
         dilation=dilation,
         groups=groups,
     )
-    return result
+    return _laid(result, input_lies, weight_lies)
 
 
 def _of_bias(g: Tensor) -> Tensor:

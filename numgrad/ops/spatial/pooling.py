@@ -259,7 +259,7 @@ def _windows_of_line(
 def _check_line(input: Tensor, by: Windows, ceil_mode: bool) -> None:
     """Raise in the words of the function of one dim, if arguments make no sense."""
     shape = input._array.shape
-    if len(shape) not in (2, 3) or 0 in shape[-2 + (len(shape) == 2) :]:
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
             f"input, but got:{numbers(shape)}"

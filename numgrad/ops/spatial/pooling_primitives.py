@@ -15,8 +15,8 @@ import numpy as np
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import pooling
 from numgrad.kernels.spatial.pooling import Ranges, adaptive_windows, fixed_windows
+from numgrad.ops.core.image_places import as_images_lie, gradient_like, memory_of_images
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 from numgrad.ops.spatial.places import put_at, values_of
 
 __all__ = ["ADAPTIVE_GREATEST", "ADAPTIVE_MEANS", "GREATEST", "MEANS"]
@@ -72,9 +72,12 @@ def _windows(dims: int, kernel: int, stride: int, padding: int, dilation: int = 
 
 
 def _make_means(dims: int) -> Primitive:
-    def rule(g: Tensor, input_shape: Ints, windows: Any, padded: bool, by: int) -> Any:
+    def rule(
+        g: Tensor, input_shape: Ints, input_lies: Any, windows: Any, padded: bool, by: int
+    ) -> Any:
         sizes = _last(input_shape, dims)
-        return adjoint.apply(g, sizes=sizes, windows=windows, padded=padded, by=by)
+        found = adjoint.apply(g, sizes=sizes, windows=windows, padded=padded, by=by)
+        return gradient_like(found, input_lies) if dims == 2 else found
 
     def rule_of_adjoint(g: Tensor, g_y_shape: Ints, windows: Any, padded: bool, by: int) -> Any:
         counts = _last(g_y_shape, dims)
@@ -116,6 +119,10 @@ def _make_means(dims: int) -> Primitive:
 
 
 def _make_adaptive_means(dims: int) -> Primitive:
+    def rule(g: Tensor, input_shape: Ints, input_lies: Any) -> Any:
+        found = adjoint.apply(g, sizes=_last(input_shape, dims))
+        return gradient_like(found, input_lies) if dims == 2 else found
+
     node = f"AdaptiveAvgPool{dims}DBackward"
     two, three = (2,) * dims, (3,) * dims
     means: Primitive = Primitive(
@@ -123,7 +130,7 @@ def _make_adaptive_means(dims: int) -> Primitive:
         f"{node}0",
         _adaptive_means,
         ["input"],
-        [lambda g, input_shape: adjoint.apply(g, sizes=_last(input_shape, dims))],
+        [rule],
         linear=True,
         lies=_lies if dims == 2 else None,
         samples=[lambda make: (means.apply, [make(2, *three)], {"counts": two})],
@@ -157,8 +164,13 @@ def _adaptive_greatest(input: Array, counts: Ints) -> tuple[Array, Array]:
 
 
 def _make_greatest(dims: int, adaptive: bool) -> Primitive:
-    def rule(g0: Tensor | None, result1: Tensor, input_shape: Ints) -> Tensor | None:
-        return None if g0 is None else put_at(g0, result1, _last(input_shape, dims))
+    def rule(
+        g0: Tensor | None, result1: Tensor, input_shape: Ints, input_lies: Any
+    ) -> Tensor | None:
+        if g0 is None:
+            return None
+        found = put_at(g0, result1, _last(input_shape, dims))
+        return gradient_like(found) if adaptive and dims == 3 else gradient_like(found, input_lies)
 
     def sample(width: int, count: int, windows: Any) -> Any:
         keywords: dict[str, Any] = {"counts": (count,) * dims}

@@ -12,14 +12,30 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial.resampling import resampled, resampled_adjoint
+from numgrad.ops.core.image_places import as_images_lie, gradient_like, memory_of_images
+from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 from numgrad.ops.spatial.tables import Recipe, table_of
 
 __all__ = ["RESAMPLING"]
 
 Array = np.ndarray[Any, Any]
 Recipes = tuple[Recipe, ...]
+
+# How gradients lie where images have the channels last: as these, as what comes in, or by rows.
+_LIKE_INPUT = {
+    "reflection_pad2d",
+    "reflection_pad3d",
+    "replication_pad2d",
+    "replication_pad3d",
+}
+_LIKE_GRADIENT = {
+    "upsample_nearest2d",
+    "upsample_nearest_exact2d",
+    "upsample_bilinear2d",
+    "upsample_bilinear2d_aa",
+    "upsample_trilinear3d",
+}
 
 
 def _tables(array: Array, tables: Recipes) -> list[Any]:
@@ -48,12 +64,23 @@ def _adjoint(g_y: Array, tables: Recipes) -> Array:
 def _make(name: str, node: str, tables: Recipes) -> Primitive:
     """Return a primitive; `tables` are those of its samples, of dims of three elements."""
 
-    def rule(g: Tensor, tables: Recipes) -> Any:
+    def rule_like_input(g: Tensor, input_lies: Any, tables: Recipes) -> Any:
+        return gradient_like(adjoint.apply(g, tables=tables), input_lies)
+
+    def rule_like_gradient(g: Tensor, tables: Recipes) -> Any:
+        return gradient_like(adjoint.apply(g, tables=tables), strides_of(g._array))
+
+    def rule_by_rows(g: Tensor, tables: Recipes) -> Any:
         return adjoint.apply(g, tables=tables)
 
     def rule_of_adjoint(g: Tensor, tables: Recipes) -> Any:
         return primitive.apply(g, tables=tables)
 
+    rule: Any = rule_by_rows
+    if name in _LIKE_INPUT:
+        rule = rule_like_input
+    elif name in _LIKE_GRADIENT:
+        rule = rule_like_gradient
     images = len(tables) > 1 and not name.startswith("circular")
     sizes = (3,) * len(tables)
     counts = tuple([table_of(each, np.float64).places.shape[0] for each in tables])

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.image_places import as_images_lie, memory_of_images
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.spatial.arguments import numbers
-from numgrad.ops.spatial.memory_formats import as_images_lie, memory_of_images
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 

@@ -26,6 +26,7 @@ x.as_strided((2,), (1,), n) | x.as_strided((2,), (n,)) | x.as_strided((n,), (1,)
 torch.multinomial(x[0], n) | torch.nn.functional.one_hot(i, n if n < 0 or n >= 2**62 else -n)
 torch.nn.functional.pad(x, (n if abs(n) > 2**31 else -n, 0))
 x.masked_fill(x > 0, n) | torch.where(x > 0, x, n) | x.std(n)
+x.norm(2, n) | x.squeeze((n,))
 x.norm(dim=n) | x.argmax(n) | x.max(n) | x.hsplit(n) | x.new_zeros((0, n)) | x.size(n)
 torch.combinations(x[0], n if n >= 2**62 else -abs(n)) | x.diagonal_scatter(x[0, :0], n)
 torch.matrix_power(torch.eye(2), n if 0 < n < 2**62 else 2**70) | x.quantile(0.5, n)
@@ -37,7 +38,7 @@ x.repeat(n,0).shape x.expand(n,2,3).shape x.reshape(n) x.view(n,-1) torch.ones(0
 x.new_zeros((0,n)) x.as_strided((2,),(1,),n) x.as_strided((2,),(n,)) x.as_strided((n,),(1,))
 x.squeeze(n)
 torch.tril_indices(2,3,n) torch.triu_indices(2,3,n)
-torch.nn.functional.pad(x,(nifabs(n)>2**31else-n,0)) x.norm(dim=n)
+torch.nn.functional.pad(x,(nifabs(n)>2**31else-n,0))
 """
 
 

@@ -180,15 +180,6 @@ DISPATCH = {
     ),
     "old svd": lambda x, y: ng.svd(x)[1] + ng.svd(y, compute_uv=False)[1],
 }
-DIFFERENT_GRADIENTS = dict.fromkeys(
-    (
-        "torch.orgqr(s, s[0, :1])",
-        "torch.orgqr(g, g[0])",
-        "torch.orgqr(o, o[:, 0])",
-        "torch.ormqr(o, o[:, 0], o, True, True)",
-    ),
-    "of reflections row by row, where PyTorch writes column by column what it accumulates",
-)
 PARTS = {"ExchangeRowsBackward0"}
 # PyTorch factors matrices without elements in any dtype; the last ones are Python there, whose
 # words they have.

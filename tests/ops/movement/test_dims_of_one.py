@@ -1,4 +1,4 @@
-"""Dims of length 1 have PyTorch's strides: in views, and in sums and means of what they are in."""
+"""Dims of length 1 have PyTorch's strides: in views, copies, and sums of what they are in."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ REDUCED = (
     "mean(dims)",
     "amax(dims, keepdim=True)",
     "unsqueeze(k).mean(dims)",
+)
+COPIES = (
+    "clone()",
+    "to(lib.float64)",
+    "type(lib.float64)",
+    "flip(0)",
+    "rot90(1, (0, 1))",
+    "sort(-1)[1]",
+    "contiguous()",
+    "transpose(0, 1).clone()",
 )
 
 
@@ -64,3 +74,43 @@ def test_strides_are_pytorchs(torch: Any) -> None:
             if at == number % len(VIEWS):
                 compiled = ng.jit(function)(x)
                 assert compiled.stride() == expected, (shape, steps, order, call, dims, k)
+
+
+def _windowed(lib: Any, shape: list[int], order: list[int], steps: list[int]) -> Any:
+    """Return a tensor without gaps; its dims of length 1 have any strides."""
+    strides, step = [0] * len(shape), 1
+    for dim in order:
+        strides[dim] = step if shape[dim] > 1 else steps[dim]
+        step *= shape[dim]
+    return lib.arange(float(step)).as_strided(shape, strides)
+
+
+def test_copies_keep_them(torch: Any) -> None:
+    """Of what fills its memory; the compiled ones as the others."""
+    draw = random.Random(6)
+    for number in range(40):
+        count = draw.randint(2, 4)
+        shape = [draw.choice([1, 1, 2, 3]) for _ in range(count)]
+        order = draw.sample(range(count), count)
+        steps = [draw.choice([1, 2, 12, 100]) for _ in range(count)]
+        x, other = [_windowed(lib, shape, order, steps) for lib in (ng, torch)]
+        for at, call in enumerate(COPIES):
+            expected = eval(f"x.{call}", {"x": other, "lib": torch}).stride()
+            for _ in range(3):
+                found = eval(f"x.{call}", {"x": x, "lib": ng})
+                assert found.stride() == expected, (shape, order, steps, call)
+            if at == number % len(COPIES):
+                compiled = ng.jit(eval(f"lambda x: x.{call}", {"lib": ng}))(x)
+                assert compiled.stride() == expected, (shape, order, steps, call)
+        for name in ("zeros_like", "ones_like", "empty_like"):
+            found, expected = getattr(ng, name)(x), getattr(torch, name)(other)
+            assert found.stride() == expected.stride(), (shape, order, steps, name)
+
+
+def test_a_copy_of_an_image_of_one_channel_has_it_last(torch: Any) -> None:
+    """What it is convolved with lies so, and its elements are flattened into new memory."""
+    for lib in (torch, ng):
+        image = lib.zeros(2, 4, 4, 1).permute(0, 3, 1, 2)
+        result = lib.nn.functional.conv2d(image.clone(), lib.ones(3, 1, 2, 2))
+        result.flatten()[:1].add_(1)
+        assert result.sum().item() == 0

@@ -128,4 +128,3 @@ DISPATCH = {
 }
 _RRELU = {f"torch.rrelu({each})": "row by row in PyTorch" for each in ("x", "x, 0.2, 0.4")}
 DIFFERENT = _RRELU
-DIFFERENT_GRADIENTS = _RRELU

@@ -11,8 +11,10 @@ from types import ModuleType
 
 import pytest
 
+import numgrad as ng
 from tests.ops.layouts import Layout
-from tests.ops.test_strides import DRAWS, check_as_in_pytorch, drawn_layout, run
+from tests.ops.test_gradient_strides import COTANGENTS, outcome
+from tests.ops.test_strides import DRAWS, REFUSED, check_as_in_pytorch, drawn_layout, run
 
 F = "torch.nn.functional"
 # Of images x and y, masks k; volumes and lines are views of them.
@@ -76,6 +78,15 @@ LINES = [
         f"{F}.{name}(x, y, reduction='none')"
         for name in ("mse_loss", "l1_loss", "kl_div", "binary_cross_entropy")
     ],
+    *[f"{F}.{name}(x, y)" for name in ("mse_loss", "smooth_l1_loss", "huber_loss")],
+    *[f"{F}.{name}(x)" for name in ("leaky_relu", "hardtanh", "softshrink")],
+    f"{F}.threshold(x, 0.1, 0.2)",
+    f"{F}.conv_transpose2d(x, y.transpose(0, 1)[:, :, :2, :2], stride=2, output_padding=1)",
+    f"{F}.multi_margin_loss(x[:, :, 0, 0], k[:, 0, 0, 0], reduction='none')",
+    "torch.fft.fft(x, dim=0)",
+    "torch.fft.ifft2(x, dim=(0, 2))",
+    "torch.linalg.householder_product(x, y[..., 0])",
+    "torch.ormqr(x, y[..., 0], y)",
     "torch.pow(2.0, x)",
     "2 ** x",
     "torch.ldexp(x, y)",
@@ -94,6 +105,17 @@ LINES = [
 # PyTorch's `max_pool1d` is no view of a row of images where no gradient is asked for, `conv3d` lies
 # as the library does it that computes it, `rrelu` row by row (`tests.ops.nn.rows`), `huber_loss` as
 # its input, expanded or not; and the strides of a dim of one image are lost in `unsqueeze` here.
+# Lines whose gradients lie otherwise in some layouts, and why.
+DIFFERENT_GRADIENTS = {
+    f"{F}.layer_norm(x, x.shape[3:], y[0, 0, 0], y[0, 0, 1])": "as the cotangent",
+    f"{F}.batch_norm({VOLUME}, None, None, training=True)": "of one image",
+    f"{F}.scaled_dot_product_attention(x, y, y)": "PyTorch's kernel has places before heads",
+    f"{F}.prelu(x, y[0, :, 0, 0])": "of what is expanded by rows",
+    f"{F}.kl_div(x, y, reduction='none')": "the target's as the cotangent",
+    "torch.ldexp(x, k)": "of what is expanded by the exponents, as the result",
+    f"{F}.rms_norm(x, x.shape[2:])": "by rows of one image, too",
+    f"{F}.lp_pool2d(x, 2.0, 2, 1)": "by rows of one image",
+}
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -107,6 +129,26 @@ def test_results_lie_as_in_pytorch(torch: ModuleType, line: str) -> None:
         first = drawn_layout(random)
         second = first if random.random() < 0.5 else drawn_layout(random)
         check_as_in_pytorch(torch, line, first, second, shape)
+
+
+@pytest.mark.sampled(0.25)
+@pytest.mark.parametrize("line", [line for line in LINES if line not in DIFFERENT_GRADIENTS])
+def test_gradients_lie_as_in_pytorch(torch: ModuleType, line: str) -> None:
+    random = Random(f"gradients of {line}")
+    for _ in range(2 * DRAWS):
+        shape = (
+            random.choice([1, 2] if LINE not in line else [2]),
+            *random.choice([(4, 4, 4), (4, 4, 4), (4, 2, 4)]),
+        )
+        first = drawn_layout(random)
+        second = first if random.random() < 0.5 else drawn_layout(random)
+        kind = random.choice(COTANGENTS)
+        theirs, refused = outcome(torch, line, first, second, shape, kind)
+        if refused:
+            continue
+        ours, error = outcome(ng, line, first, second, shape, kind)
+        if not any(words in error for words in REFUSED):
+            assert (ours, error) == (theirs, ""), (line, first, second, shape, kind)
 
 
 def test_every_line_is_a_call(torch: ModuleType) -> None:

@@ -204,3 +204,24 @@ def test_rows_to_which_no_gradient_flows_may_be_infinite():
     assert m.grad.tolist() == [[0], [1]]
     with pytest.raises(NotImplementedError, match="no sparse gradients"):
         F.embedding(i, m, sparse=True)
+
+
+def test_great_numbers_of_float16_are_normalised(torch: Any) -> None:
+    # Their squares are beyond float16.
+    x = (np.random.default_rng(1).normal(size=(4, 3, 6)) * 3000).astype("float16")
+    w = np.linspace(0.5, 2, 6).astype("float16")
+    calls = {
+        "rms_norm": lambda f, x, w: f.rms_norm(x, (6,), w, eps=0.5),
+        "layer_norm": lambda f, x, w: f.layer_norm(x, (6,), w, w),
+        "group_norm": lambda f, x, w: f.group_norm(x, 3, w[:3]),
+        "instance_norm": lambda f, x, w: f.instance_norm(x),
+        "batch_norm": lambda f, x, w: f.batch_norm(x, None, None, w[:3], training=True),
+    }
+    for name, call in calls.items():
+        ours, theirs = (
+            call(m.nn.functional, m.from_numpy(x.copy()), m.from_numpy(w.copy())).numpy()
+            for m in (ng, torch)
+        )
+        assert ours.dtype == theirs.dtype == np.float16
+        np.testing.assert_allclose(ours, theirs, rtol=5e-3, atol=5e-3, err_msg=name)
+        assert np.abs(ours).max() > 1, name

@@ -41,14 +41,10 @@ NOT_COMPARED += ("svd_lowrank", "pca_lowrank", "lobpcg")  # which are Python the
 NOT_COMPARED += ("nuclear_norm", "embedding_bag", "range", "hash_tensor", "is_pinned")
 # These have a second signature there, for packed sequences.
 NOT_COMPARED += ("gru", "lstm", "rnn_tanh", "rnn_relu")
-# What PyTorch has by these names in nn.functional, and most of it written in Python.
-_FUNCTIONAL = tuple(
-    f"numgrad.ops.nn.{each}"
-    for each in (
-        *("activations", "softmax", "gumbel", "regression", "classes", "margins"),
-        *("layers", "normalised", "dropping"),
-    )
-)
+# What PyTorch has by these names in nn.functional and masked, and most of it written in Python.
+_OF_NN = ("activations", "softmax", "gumbel", "regression", "classes", "margins")
+_OF_NN += ("layers", "linear_losses", "normalised", "dropping")
+_FUNCTIONAL = ("numgrad.ops.masked", *[f"numgrad.ops.nn.{each}" for each in _OF_NN])
 PARSED = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
     for each in DECLARED.values()

@@ -190,10 +190,6 @@ ARGUMENTS = {
     "polygamma_": "2",
 }
 HALF_ROUNDED = {"beta", "betainc", "betaln", "igamma", "igammac", "mvlgamma"}
-DIFFERENT_GRADIENTS = {
-    "torch.mvlgamma(x, 2)": "PyTorch's is the sum of a new dim, and lies row by row",
-}
-DIFFERENT = {**DIFFERENT_GRADIENTS, "torch.mvlgamma(x, 2, out=torch.empty(0))": "as above"}
 # Scalar functions with loops, of few digits to lose: numbers of float32 are computed in float64.
 IN_DOUBLE = {"beta", "betaln", "digamma", "igamma", "igammac", "mvlgamma", "polygamma"}
 IN_DOUBLE |= {"airy_ai", "betainc", "zeta", "zeta_of_number", "zeta_by_number"}

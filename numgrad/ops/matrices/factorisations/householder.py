@@ -16,6 +16,7 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.reflections import reflected
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype
@@ -57,7 +58,7 @@ def _gradients(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of the vectors and of the factors, of what was applied to a target.
 
-    Where there are no reflections, there is none.
+    Where there are no reflections, there is none. They lie as what they are the gradients of.
     """
     count = factors._array.shape[-1]
     if not vectors._array.size or not factors._array.size:
@@ -84,7 +85,8 @@ def _gradients(
     rest = vectors._array.shape[-1] - count
     if rest:
         columns.append(narrow(vectors, -1, count, rest) * 0)
-    return tril(cat(columns, -1), -1), cat([of_factors[k] for k in range(count)], -1)
+    of_all = tril(cat(columns, -1), -1), cat([of_factors[k] for k in range(count)], -1)
+    return laid_out(of_all[0], vectors), laid_out(of_all[1], factors)
 
 
 def _identity(vectors: Tensor) -> Tensor:
