@@ -195,10 +195,9 @@ def run_pytest(plugin: object, *arguments: str) -> int:
 
 
 def copy_of_the_tree(folder: Path) -> Path:
-    """Copy what git tracks, so that defects are planted there and not here."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    """Copy what git does not ignore, so that defects are planted there and not here."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     for name in filter(None, listed.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
