@@ -110,11 +110,13 @@ def outcome(m: ModuleType, name: str, call: dict[str, Any]) -> tuple[Any, list[n
     return (tuple(y.shape), places, str(y.dtype), node), numbers
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", masked.__all__)
-def test_calls_are_pytorchs(torch: ModuleType, name: str) -> None:
-    draw = random.Random(name)
-    for _ in range(60):
+def test_calls_are_pytorchs(torch: ModuleType, name: str, part: int) -> None:
+    draw = random.Random(f"{name} {part}")
+    for _ in range(15):
         call = drawn(name, draw)
         ours, found = outcome(ng, name, call)
         theirs, expected = outcome(torch, name, call)
