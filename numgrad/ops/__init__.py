@@ -3,7 +3,7 @@
 Importing this package fills the registries of `numgrad.ops.core.registry` and the `CATALOGUE`.
 """
 
-import importlib
+from numgrad.ops.core.catalogue import load_files
 
 _FAMILIES = {
     "creation": [
@@ -70,9 +70,10 @@ _FAMILIES = {
         "truth",
     ],
 }
-for _family, _files in _FAMILIES.items():
-    for _file in _files:
-        importlib.import_module(f"{__name__}.{_family}.{_file}")
-
-# Last: it reads what the others declared.
-importlib.import_module(f"{__name__}.movement.view_copies")
+load_files(
+    __name__,
+    [
+        *[f"{family}.{file}" for family, files in _FAMILIES.items() for file in files],
+        "movement.view_copies",  # last: it reads what the others declared
+    ],
+)

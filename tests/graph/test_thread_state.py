@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.graph.modes.anomaly import anomaly
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes, restore
+from numgrad.ops.calls.steps import Steps
 from numgrad.runtime.threads import _here
 from numgrad.utils.checkpoint import checkpoint
 from tests.cases import examples
@@ -395,3 +397,55 @@ def test_hooks_that_a_traced_function_enters_end_with_it(
         with contextlib.nullcontext() if error is None else pytest.raises(error):
             ng.jit(function)(ng.ones(2, requires_grad=True))
         assert state() == before
+
+
+# --- Ctrl-C anywhere -----------------------------------------------------------------------------
+
+
+def interrupt(function: Callable[[], Any], line: int) -> bool:
+    """Call a function; interrupt it at the given one of the lines that run where modes are kept."""
+    left = line
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != restore.__code__.co_filename:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def entered_and_left() -> None:
+    with ng.autograd.forward_ad.dual_level():
+        pass
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda: Steps(()).run(ng.ones, 2), entered_and_left],
+    ids=["the steps of a call", "forward mode"],
+)
+def test_an_interrupt_leaves_no_mode_behind(function: Callable[[], Any]) -> None:
+    lines, before = 0, state()[0]
+    while interrupt(function, lines + 1):
+        lines += 1
+        assert modes.dual is None
+        assert state()[0] == before
+        interceptors.clear()  # of one that was told in the middle of leaving, the rest stays there
+        call_interceptors.clear()
+        entered_and_left()
+        gradient = ng.jit(ng.func.grad(lambda x: x.sin().sum()))(ng.zeros(3))
+        assert gradient.tolist() == [1.0, 1.0, 1.0]
+    assert lines > 5

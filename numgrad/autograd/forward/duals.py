@@ -45,13 +45,17 @@ class DualLevel:
 
     def open(self) -> None:
         """Let operations hand on tangents."""
-        type(modes).dual = self
-        intercept(self)
+        try:
+            type(modes).dual = self
+            intercept(self)
+        except BaseException:  # Ctrl-C: nobody would close it
+            self.close()
+            raise
 
     def close(self) -> None:
         """Forget all tangents."""
-        stop_intercepting(self)
         type(modes).dual = None
+        stop_intercepting(self)
         self._tangents.clear()
 
     @contextmanager

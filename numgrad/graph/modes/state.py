@@ -66,9 +66,14 @@ def intercept(interceptor: Any) -> None:
 
 
 def stop_intercepting(interceptor: Any) -> None:
-    """Take back an `intercept`."""
-    interceptors.remove(interceptor)
-    call_interceptors.remove(interceptor)
+    """Take back an `intercept`, or what of it there was time for before Ctrl-C."""
+    _discard(interceptors, interceptor)
+    _discard(call_interceptors, interceptor)
+
+
+def _discard(entered: list[Any], interceptor: Any) -> None:
+    if interceptor in entered:
+        entered.remove(interceptor)
 
 
 class _Watched:
@@ -113,9 +118,9 @@ def _enter(watched: _Watched) -> None:
 
 
 def _forget(watched: _Watched) -> None:
-    interceptors.remove(watched)
+    _discard(interceptors, watched)
     if watched.sees_calls:
-        call_interceptors.remove(watched)
+        _discard(call_interceptors, watched)
 
 
 def note_inference(inference: bool) -> None:

@@ -224,13 +224,13 @@ class Steps:
     def run(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Call a function while its steps are noted, and return its result."""
         before = modes.steps
-        modes.steps = self
-        intercept(self)
-        try:
+        try:  # what comes first, too: Ctrl-C may come anywhere
+            modes.steps = self
+            intercept(self)
             return function(*arguments, **keywords)
         finally:
-            stop_intercepting(self)
             modes.steps = before
+            stop_intercepting(self)
 
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""

@@ -5,6 +5,7 @@ Tests, docs and benchmarks are made from it.
 
 from __future__ import annotations
 
+import importlib
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numgrad.ops.calls.dispatch import forget_calls
+from numgrad.runtime.interrupts import undisturbed
 
 __all__ = [
     "CATALOGUE",
@@ -20,6 +22,7 @@ __all__ = [
     "check_names",
     "declaring_own",
     "enter",
+    "load_files",
     "replaced",
 ]
 
@@ -42,6 +45,21 @@ def declaring_own() -> Iterator[None]:
     finally:
         if not is_inner:
             _DECLARING.discard(thread)
+
+
+def load_files(package: str, files: Iterable[str]) -> None:
+    """Import the files of a package that declares operations of numgrad's own.
+
+    Ctrl-C waits until that is done: of a file that was left halfway, operations would be declared
+    twice when somebody asks for them again.
+    """
+    undisturbed(_load_files, package, files)
+
+
+def _load_files(package: str, files: Iterable[str]) -> None:
+    with declaring_own():
+        for file in files:
+            importlib.import_module(f"{package}.{file}")
 
 
 def _is_complete() -> bool:

@@ -35,12 +35,23 @@ Array = np.ndarray[Any, Any]
 def _try_out(
     name: str, inputs: Sequence[str], formula: Any, vjp: Sequence[Rule | None], accepts: str
 ) -> None:
-    """Raise if the formula or a rule of a new operation calls what it may not call."""
+    """Raise if the formula or a rule of a new operation calls what it may not call.
+
+    Or if they mean different things by one name: in a rule, ``y`` is the output.
+    """
+    own: set[str] = set()
     if formula is not None:
         try_out(name, "its formula", formula, inputs, accepts)
+        own = {*inspect.signature(formula).parameters} & {"g", "y"}
     for rule in vjp:
         if rule is not None:
             named = list(inspect.signature(rule).parameters)
+            for each in sorted(own.intersection(named)):
+                means = "the output" if each == "y" else "the gradient of the output"
+                raise ValueError(
+                    f"{name}: the formula calls an operand {each!r}, which in a rule means {means}:"
+                    " call it something else"
+                )
             if {*named} <= {"g", "y", *inputs}:  # else there are other words for it
                 try_out(name, "a rule", rule, named, accepts)
 

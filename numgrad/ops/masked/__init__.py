@@ -1,10 +1,6 @@
 """Reductions, scans and softmax of the elements that a mask names; loaded when first asked for."""
 
-import importlib
-
-from numgrad.ops.core.catalogue import declaring_own
+from numgrad.ops.core.catalogue import load_files
 
 _FILES = ("masks", "reductions", "moments", "rows")
-with declaring_own():
-    for _file in _FILES:
-        importlib.import_module(f"{__name__}.{_file}")
+load_files(__name__, _FILES)

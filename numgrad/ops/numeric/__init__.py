@@ -3,11 +3,7 @@
 They are loaded when first asked for; `numgrad.ops.later` has the names.
 """
 
-import importlib
-
-from numgrad.ops.core.catalogue import declaring_own
+from numgrad.ops.core.catalogue import load_files
 
 _FILES = ("divisors", "exponents")
-with declaring_own():
-    for _file in _FILES:
-        importlib.import_module(f"{__name__}.{_file}")
+load_files(__name__, _FILES)

@@ -3,11 +3,7 @@
 `numgrad.ops.later` has the names.
 """
 
-import importlib
-
-from numgrad.ops.core.catalogue import declaring_own
+from numgrad.ops.core.catalogue import load_files
 
 _FILES = ("reduce_rules", "scatter_reduce", "index_reduce", "segments")
-with declaring_own():
-    for _file in _FILES:
-        importlib.import_module(f"{__name__}.{_file}")
+load_files(__name__, _FILES)

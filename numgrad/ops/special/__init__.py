@@ -3,9 +3,7 @@
 `numgrad.ops.later_names` has the names.
 """
 
-import importlib
-
-from numgrad.ops.core.catalogue import declaring_own
+from numgrad.ops.core.catalogue import load_files
 
 _FILES = (
     "gamma",
@@ -21,6 +19,4 @@ _FILES = (
     "bessel",
     "orthogonal",
 )
-with declaring_own():
-    for _file in _FILES:
-        importlib.import_module(f"{__name__}.{_file}")
+load_files(__name__, _FILES)

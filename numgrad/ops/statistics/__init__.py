@@ -3,9 +3,7 @@
 They are loaded when first asked for; `numgrad.ops.later_names` has the names.
 """
 
-import importlib
-
-from numgrad.ops.core.catalogue import declaring_own
+from numgrad.ops.core.catalogue import load_files
 
 _FILES = (
     "differences",
@@ -18,6 +16,4 @@ _FILES = (
     "splines",
     "distances",
 )
-with declaring_own():
-    for _file in _FILES:
-        importlib.import_module(f"{__name__}.{_file}")
+load_files(__name__, _FILES)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core.catalogue import check_name, declaring_own, enter
+from numgrad.ops.core.catalogue import check_name, declaring_own, enter, load_files
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
@@ -161,3 +165,42 @@ def test_our_own_names_may_be_declared_only_while_ours_are_loaded() -> None:
         raise ZeroDivisionError
     with pytest.raises(ValueError, match="numgrad has exp already"):
         check_name("exp")
+
+
+@pytest.mark.parametrize("own", ["y", "g"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_a_formula_and_a_rule_mean_by_a_name_is_the_same(own: str, count: int) -> None:
+    """Else gradients would be wrong without a word."""
+    operands = [own, "other"][:count]
+    formula = eval(f"lambda {', '.join(operands)}: {' * '.join(operands)}")
+    rule = (lambda g: g) if own == "g" else (lambda g, y: g * y)
+    options: dict[str, Any] = {"formula": formula, "accepts": "f", "doc": "Twice."}
+    with pytest.raises(ValueError, match=f"the formula calls an operand '{own}', which in a rule"):
+        elementwise(
+            "twofold", ["input", "other"][:count], [rule] * count, [REAL] * count, **options
+        )
+    assert "twofold" not in CATALOGUE
+
+
+def test_ctrl_c_waits_until_a_package_of_operations_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "halfway").mkdir()
+    (tmp_path / "halfway" / "__init__.py").write_text("done = []\n")
+    for name in ("one", "two"):
+        (tmp_path / "halfway" / f"{name}.py").write_text(
+            "import signal\n"
+            "from halfway import done\n"
+            "signal.raise_signal(signal.SIGINT)\n"
+            "for _ in range(3): done.append(__name__)\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            load_files("halfway", ["one", "two"])
+        assert len(importlib.import_module("halfway").done) == 6
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for name in ("halfway", "halfway.one", "halfway.two"):
+            sys.modules.pop(name, None)
