@@ -17,6 +17,8 @@ __all__ = [
     "may_overlap",
     "positions",
     "repeats_elements",
+    "slice_of_nothing",
+    "sliced",
     "strided_view",
     "view_strides",
 ]
@@ -59,6 +61,35 @@ def strided_view(array: Array, layout: Layout) -> Array:
         "version": 3,
     }
     return np.asarray(_Window(array, window))
+
+
+def sliced(array: Array, dim: int, start: int, stop: int, step: int) -> Array:
+    """Return a view of positions in a dim; start and stop from 0 to its size.
+
+    A slice of nothing lies at its start, with the stride of its step: so what is made of it finds
+    its place in memory. NumPy would put it where the array begins.
+
+    Examples
+    --------
+    >>> array = np.arange(6.0)
+    >>> nothing = sliced(array, 0, 4, 4, 2)
+    >>> nothing, strided_view(nothing, ((2,), (1,), 0))
+    (array([], dtype=float64), array([4., 5.]))
+    """
+    if start < stop:
+        return array[(*(slice(None),) * dim, slice(start, stop, step))]
+    return strided_view(array, slice_of_nothing(array, dim, start, step))
+
+
+def slice_of_nothing(array: Array, dim: int, start: int, step: int) -> Layout:
+    """Return the layout of a slice without positions, counted from the array's first element."""
+    shape, strides, _ = layout_of(array)
+    stride = strides[dim]
+    return (
+        (*shape[:dim], 0, *shape[dim + 1 :]),
+        (*strides[:dim], stride * step, *strides[dim + 1 :]),
+        start * stride,
+    )
 
 
 def view_strides(array: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
