@@ -12,6 +12,7 @@ import numpy as np
 __all__ = [
     "Layout",
     "extent",
+    "holder_behind",
     "is_dense",
     "layout_of",
     "may_overlap",
@@ -61,6 +62,24 @@ def strided_view(array: Array, layout: Layout) -> Array:
         "version": 3,
     }
     return np.asarray(_Window(array, window))
+
+
+def holder_behind(array: Array) -> Array:
+    """Return the array whose memory an array is a part of, over views of all kinds; maybe itself.
+
+    Examples
+    --------
+    >>> array = np.arange(6.0)
+    >>> holder_behind(strided_view(array[2:], ((0,), (1,), 1))[None]) is array
+    True
+    """
+    while True:
+        base = array.base
+        if type(base) is _Window:
+            base = base.array
+        if type(base) is not np.ndarray:
+            return array
+        array = base
 
 
 def sliced(array: Array, dim: int, start: int, stop: int, step: int) -> Array:
