@@ -74,7 +74,7 @@ def holder_behind(array: Array) -> Array:
     True
     """
     while True:
-        base = array.base
+        base: Any = array.base
         if type(base) is _Window:
             base = base.array
         if type(base) is not np.ndarray:
