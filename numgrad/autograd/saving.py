@@ -12,6 +12,7 @@ import numpy as np
 from numgrad.graph.modes.state import modes
 from numgrad.graph.saved_tensors import enter_hooks, exit_hooks
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import holder_behind
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
@@ -192,6 +193,8 @@ class _Keeper:
 def _memory_of(tensor: Tensor) -> Any:
     """Return the array, or whatever it is, that owns the memory of a tensor."""
     array: Any = tensor._array
+    if type(array) is np.ndarray:
+        array = holder_behind(array)
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

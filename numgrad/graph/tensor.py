@@ -20,6 +20,7 @@ from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.size import Size
 from numgrad.graph.upward import upward
+from numgrad.kernels.move.strides import holder_behind
 
 if TYPE_CHECKING:
     from numgrad import _Methods  # what numgrad.tensor and the catalogue bind to the class
@@ -267,9 +268,7 @@ def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     if base is not None and base._parted:  # one of them may have been given other memory
         array = tensor._array
         if not _lies_in(array, found):
-            found = array
-            while type(found.base) is np.ndarray:
-                found = found.base
+            found = holder_behind(array)
     return found
 
 

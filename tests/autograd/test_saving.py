@@ -346,6 +346,27 @@ def test_every_kind_of_write_is_noticed(lib: Any, write: Any) -> None:
     assert a.grad.tolist() == [[5.0, 16.0], [6.0, 8.0]]
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda b: b.unsqueeze(0),
+        lambda b: b.unfold(0, 2, 2),
+        lambda b: b.as_strided((2, 2), (2, 1)).t(),
+    ],
+)
+def test_a_write_is_noticed_through_views_of_any_strides(lib: Any, view: Any) -> None:
+    with lib.autograd.graph.allow_mutation_on_saved_tensors():
+        a = lib.arange(4.0).requires_grad_()
+        above, below = a * 1, a * 1
+        kept = (view(above) ** 2).sum() + (below**2).sum()
+        above.add_(5)
+        view(below).add_(7)
+        kept.backward()
+    b = lib.arange(4.0).requires_grad_()
+    ((view(b * 1) ** 2).sum() + (b**2).sum()).backward()
+    assert a.grad.tolist() == b.grad.tolist()
+
+
 def test_results_that_were_saved_may_be_written_to(lib: Any) -> None:
     with lib.autograd.graph.allow_mutation_on_saved_tensors():
         a = lib.zeros(2, requires_grad=True)

@@ -12,11 +12,14 @@ import numpy as np
 __all__ = [
     "Layout",
     "extent",
+    "holder_behind",
     "is_dense",
     "layout_of",
     "may_overlap",
     "positions",
     "repeats_elements",
+    "slice_of_nothing",
+    "sliced",
     "strided_view",
     "view_strides",
 ]
@@ -59,6 +62,53 @@ def strided_view(array: Array, layout: Layout) -> Array:
         "version": 3,
     }
     return np.asarray(_Window(array, window))
+
+
+def holder_behind(array: Array) -> Array:
+    """Return the array whose memory an array is a part of, over views of all kinds; maybe itself.
+
+    Examples
+    --------
+    >>> array = np.arange(6.0)
+    >>> holder_behind(strided_view(array[2:], ((0,), (1,), 1))[None]) is array
+    True
+    """
+    while True:
+        base: Any = array.base
+        if type(base) is _Window:
+            base = base.array
+        if type(base) is not np.ndarray:
+            return array
+        array = base
+
+
+def sliced(array: Array, dim: int, start: int, stop: int, step: int) -> Array:
+    """Return a view of positions in a dim; start and stop from 0 to its size.
+
+    A slice of nothing lies at its start, with the stride of its step: so what is made of it finds
+    its place in memory. NumPy would put it where the array begins.
+
+    Examples
+    --------
+    >>> array = np.arange(6.0)
+    >>> nothing = sliced(array, 0, 4, 4, 2)
+    >>> nothing, strided_view(nothing, ((2,), (1,), 0))
+    (array([], dtype=float64), array([4., 5.]))
+    """
+    if start < stop:
+        return array[(*(slice(None),) * dim, slice(start, stop, step))]
+    return strided_view(array, slice_of_nothing(array, dim, start, step))
+
+
+def slice_of_nothing(array: Array, dim: int, start: int, step: int) -> Layout:
+    """Return the layout of a slice without positions, counted from the array's first element."""
+    shape, strides, _ = layout_of(array)
+    stride = strides[dim]
+    return (
+        (*shape[:dim], 0, *shape[dim + 1 :]),
+        (*strides[:dim], stride * step, *strides[dim + 1 :]),
+        start * stride,
+    )
 
 
 def view_strides(array: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:

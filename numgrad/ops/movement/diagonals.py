@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
+from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
@@ -35,6 +36,8 @@ def _at(array: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 def _diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     view = _at(array, offset, dim1, dim2)
+    if not view.shape[-1]:  # of nothing, it lies where the array does
+        return strided_view(array, layout_of(view))
     if array.flags.writeable:
         view.flags.writeable = True  # NumPy returns a view that is not
     return view

@@ -11,6 +11,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
+from numgrad.kernels.move.strides import slice_of_nothing, sliced, strided_view
 from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import with_gaps_of_input
@@ -29,6 +30,12 @@ def _at(dim: int, position: int) -> tuple[Any, ...]:
 
 def _between(dim: int, start: int, stop: int, step: int) -> tuple[Any, ...]:
     return (*(slice(None),) * dim, slice(start, stop, step))
+
+
+def _slice_quickly(array: Array, dim: int, start: int, stop: int, step: int) -> Any:
+    if start < stop:
+        return itemgetter(_between(dim, start, stop, step))
+    return partial(strided_view, layout=slice_of_nothing(array, dim, start, step))
 
 
 def _embed(array: Array, shape: tuple[int, ...], key: tuple[Any, ...]) -> Array:
@@ -100,14 +107,14 @@ _SELECT_BACKWARD: Primitive = Primitive(
 _SLICE: Primitive = Primitive(
     "slice",
     "SliceBackward0",
-    lambda array, dim, start, stop, step: array[_between(dim, start, stop, step)],
+    sliced,
     ["input"],
     [
         lambda g, input_shape, dim, start, stop, step: _SLICE_BACKWARD.apply(
             g, shape=input_shape, dim=dim, start=start, stop=stop, step=step
         )
     ],
-    quick=lambda array, dim, start, stop, step: itemgetter(_between(dim, start, stop, step)),
+    quick=_slice_quickly,
     view=True,
     linear=True,
     samples=[

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.kernels.move.strides import sliced
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.primitive import Primitive
@@ -34,7 +35,7 @@ def _complete(g: Gradients, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
 def _split_arrays(array: Array, dim: int, sizes: tuple[int, ...]) -> list[Array]:
     parts, start = [], 0
     for size in sizes:
-        parts.append(array[(*(slice(None),) * dim, slice(start, start + size))])
+        parts.append(sliced(array, dim, start, start + size, 1))
         start += size
     return parts
 

@@ -113,7 +113,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
         If it lies elsewhere by now.
     """
     outer, inner = place_of(base._array), place_of(view._array)
-    between = distance(outer, inner) if inner.size else 0
+    between = distance(outer, inner)
     if inner is view._array and outer is base._array:
         return _between_kinds(base._kind or kind_of(base), view._kind or kind_of(view), between)
     return _between_kinds(kind_for(outer), kind_for(inner), between)
@@ -148,10 +148,11 @@ def geometry_between(
     own = outer_shape, tuple([step // itemsize for step in outer_strides]), 0
     layout = shape, tuple([step // itemsize for step in strides]), between // itemsize
     low, high = extent(layout)
-    if high > low:
-        start, stop = extent(own)
-        if low < start or high > stop:  # what read and wrote there would leave the memory
+    start, stop = extent(own)
+    if low < start or high > stop:  # what read and wrote there would leave the memory
+        if high > low:
             raise RuntimeError(_APART)
+        layout = *layout[:2], 0  # of nothing, it may lie anywhere
     return Geometry(own, layout, parts)
 
 
