@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import is_
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ __all__ = [
     "Guards",
     "is_a",
     "is_number",
+    "is_set",
     "own_dict",
     "same_function",
+    "slots_of",
 ]
 
 _NUMBERS = frozenset((int, float, complex, str, bytes))
@@ -43,6 +45,25 @@ def own_dict(value: Any) -> dict[str, Any]:
     except (AttributeError, TypeError):
         return _NO_NAMES
     return found if type(found) is dict else _NO_NAMES
+
+
+def slots_of(value: Any) -> dict[str, MemberDescriptorType]:
+    """Return the slots of an object that is no class, those with nothing in them, too."""
+    found: dict[str, Any] = {}
+    for each in type(value).__mro__:
+        if "__slots__" in each.__dict__:
+            for name, raw in each.__dict__.items():
+                if type(raw) is MemberDescriptorType and not name.startswith("__"):
+                    found.setdefault(name, raw)  # a class below comes first
+    return found
+
+
+def is_set(slot: MemberDescriptorType | None, value: Any) -> bool:
+    """Whether an object has something in a slot."""
+    try:
+        return slot is not None and (slot.__get__(value), True)[1]
+    except AttributeError:
+        return False
 
 
 def is_number(value: Any) -> bool:
@@ -126,8 +147,8 @@ def same_value(found: Any, held: Any) -> bool:
 
 
 def has_own(found: Any, name: str) -> bool:
-    """Whether an object itself has an attribute, and not its class."""
-    return name in own_dict(found)
+    """Whether an object itself has an attribute, in a slot or not, and not its class."""
+    return name in own_dict(found) or is_set(slots_of(found).get(name), found)
 
 
 def same_function(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:

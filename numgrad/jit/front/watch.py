@@ -40,7 +40,7 @@ import numpy as np
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.capture.flows import arrays_gone_by
-from numgrad.jit.capture.guards import is_a, is_number, own_dict
+from numgrad.jit.capture.guards import is_a, is_number, own_dict, slots_of
 from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.capture.origins import (
     Libraries,
@@ -413,13 +413,16 @@ class Watch(Lookups):
                                 refuse_source(found, f"{label}.{name}")
                             self.visit(found, f"{label}.{name}")
         for value, label in self._looked_at:
-            if self._is_open(value) and not is_a(value, (type, ModuleType, Tensor)):
+            is_watched = not is_a(value, (type, ModuleType, Tensor)) and type(value).__dictoffset__
+            if is_watched and self._is_open(value):
                 names = tuple(own_dict(value))
                 self.guards.add(label, "same_names(own_dict({o}), {v})", value, names)
 
     def _is_open(self, value: Any) -> bool:
         """Whether attributes may be read whose names the code does not show."""
-        return bool(type(value).__dictoffset__) and not _REFLECTIVE.isdisjoint(self._words)
+        kind = type(value)
+        has_own = kind.__dictoffset__ or (slots_of(value) and not self.libraries.has_class(kind))
+        return bool(has_own) and not _REFLECTIVE.isdisjoint(self._words)
 
     def _names_in(self, value: Any, label: str) -> Iterator[str]:
         own = own_attributes(value)
@@ -429,7 +432,8 @@ class Watch(Lookups):
         if is_a(value, Tensor):
             yield from ({"grad", "_version"} | own.keys()) & self._words
             return
-        yield from list(own) if everything else own.keys() & self._words
+        names = [*own] if is_a(value, type) else [*{**own, **slots_of(value)}]
+        yield from names if everything else self._words.intersection(names)
         if is_a(value, (ModuleType, FunctionType)):
             return
         classes = list(type(value).__mro__)
