@@ -16,6 +16,7 @@ __all__ = [
     "FUNCTIONS",
     "Guard",
     "Guards",
+    "fill_of",
     "is_a",
     "is_number",
     "is_set",
@@ -146,6 +147,11 @@ def same_value(found: Any, held: Any) -> bool:
     return type(found) is type(held) and bool(found == held)
 
 
+def fill_of(found: Any) -> str:
+    """Return what a masked array puts where something is masked, so that nan is nan."""
+    return repr(np.asarray(found.fill_value).tolist())
+
+
 def has_own(found: Any, name: str) -> bool:
     """Whether an object itself has an attribute, in a slot or not, and not its class."""
     return name in own_dict(found) or is_set(slots_of(found).get(name), found)
@@ -198,6 +204,7 @@ def _is_same(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
 
 _HELPERS: dict[str, Callable[..., Any]] = {
     "begins_with": begins_with,
+    "fill_of": fill_of,
     "has_own": has_own,
     "own_dict": own_dict,
     "same_function": same_function,

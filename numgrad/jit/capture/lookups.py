@@ -116,7 +116,10 @@ class Lookups:
                 self.guards.add(here, "{o}._counter[0] == {v}", value, value._version)
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
-        if is_whole and is_a(value, CONTAINERS) and is_users(in_class(type(value), name)[0]):
+        owner = in_class(type(value), name)[0] if is_whole else None
+        if is_a(value, np.ndarray) and owner is not None and self.libraries.has_class(owner):
+            owner = None
+        if is_whole and not is_a(value, PLAIN) and is_users(owner):
             self.visit(value, label)
             is_whole = False
         if is_number(value) or is_whole or not name:

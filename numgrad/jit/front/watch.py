@@ -40,7 +40,7 @@ import numpy as np
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.capture.flows import arrays_gone_by
-from numgrad.jit.capture.guards import is_a, is_number, own_dict, slots_of
+from numgrad.jit.capture.guards import fill_of, is_a, is_number, own_dict, slots_of
 from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.capture.origins import (
     Libraries,
@@ -69,6 +69,11 @@ _REFLECTIVE = frozenset((
 _BLIND = tuple(getattr(builtins, name) for name in BLIND)
 _BY_NAME = (operator.attrgetter, operator.methodcaller)
 _BYTES = (bytearray, memoryview, packed.array)  # of numbers
+_WITH_ARRAYS = (  # objects of NumPy's in whose methods it computes with their attributes
+    np.poly1d,
+    np.vectorize,
+    *[each for each in vars(np.polynomial).values() if isinstance(each, type)],
+)
 _ON_OTHERS: tuple[type, ...] = (
     MappingProxyType,
     type({}.keys()),
@@ -205,11 +210,32 @@ class Watch(Lookups):
         self._looked_at.append((tensor, "a captured tensor"))
 
     def _visit_array(self, array: Any, label: str) -> None:
-        self._arrays[id(array)] = array
+        if is_a(array, np.ma.MaskedArray):
+            self._visit_masked(array, label)
+        else:
+            self._arrays[id(array)] = array
+        if not self.libraries.has_class(type(array)):
+            self._looked_at.append((array, label))
         if array.dtype.kind == "O":
             self.guards.add(label, "same_items({o}.flat, {v})", array, tuple(array.flat))
             for k, item in enumerate(array.flat):
                 self.visit(item, f"{label}[{k}]")
+
+    def _visit_masked(self, array: Any, label: str) -> None:
+        """Look at what makes up a masked array, which only NumPy computes with."""
+        mask = array._mask
+        self.guards.add(f"the mask of {label}", "{o}._mask is {v}", array, mask)
+        self.guards.add(f"the mask of {label}", "{o}._hardmask is {v}", array, array._hardmask)
+        name = f"the fill value of {label}"
+        self.guards.add(name, "same_value(fill_of({o}), {v})", array, fill_of(array))
+        for part in (array.view(np.ndarray), *([mask] if is_a(mask, np.ndarray) else [])):
+            self._visit_computed(part, label)
+
+    def _visit_computed(self, value: Any, label: str) -> None:
+        """Look at what NumPy computes with, if it is an array."""
+        if is_a(value, np.ndarray):
+            self.computed[id(root_of(value))] = root_of(value)
+        self.visit(value, label)
 
     def _visit_container(self, value: Any, label: str) -> None:
         if is_a(value, dict):
@@ -241,6 +267,11 @@ class Watch(Lookups):
                 inside = value() if kind is weakref.ref else value.get(None)
                 self.guards.add(label, text, value, inside)
                 self.visit(inside, label)
+        if is_a(value, _WITH_ARRAYS):
+            for name in {**own_dict(value), "domain": None, "window": None}:
+                inside = getattr(value, name, None)  # the last two may be their class's
+                self.guards.add(label, "getattr({o}, {k}, None) is {v}", value, inside, name)
+                self._visit_computed(inside, label)
         if is_a(value, _BYTES):
             self.guards.add(label, "same_items({o}, {v})", value, tuple(value))
         elif is_a(value, _ON_OTHERS):
