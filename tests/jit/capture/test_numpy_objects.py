@@ -74,10 +74,15 @@ def set_first(polynomial: Any, value: float) -> None:
         polynomial.coef = np.array([value, 3.0, 4.0])
 
 
+def set_domain(polynomial: Any, domain: Any) -> None:
+    if not isinstance(polynomial, np.poly1d):  # which has none
+        polynomial.domain = domain
+
+
 POLYNOMIAL_CHANGES: dict[str, Change] = {
     "first": set_first,
     "in the array": lambda p, v: coefficients(p).__setitem__(1, v),
-    "domain": lambda p, v: setattr(p, "domain", np.array([-v - 1, v + 1])),
+    "domain": lambda p, v: set_domain(p, np.array([-v - 1, v + 1])),
 }
 
 
