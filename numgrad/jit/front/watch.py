@@ -223,6 +223,8 @@ class Watch(Lookups):
 
     def _visit_masked(self, array: Any, label: str) -> None:
         """Look at what makes up a masked array, which only NumPy computes with."""
+        if array is np.ma.masked:  # which nobody can write to
+            return
         mask = array._mask
         self.guards.add(f"the mask of {label}", "{o}._mask is {v}", array, mask)
         self.guards.add(f"the mask of {label}", "{o}._hardmask is {v}", array, array._hardmask)

@@ -172,3 +172,11 @@ def test_attributes_and_methods_of_arrays_of_ones_own_class_are_noticed() -> Non
     for change, wanted in changes:
         change()
         assert compiled(ng.ones(1)).item() == wanted
+
+
+def test_numpys_constant_for_what_is_masked_may_be_captured() -> None:
+    masked, array = np.ma.masked, np.ma.array([1.0, 2.0])
+    compiled = ng.jit(lambda x: x * (2.0 if array[0] is masked else 3.0))
+    assert compiled(ng.ones(1)).item() == 3
+    array[0] = masked
+    assert compiled(ng.ones(1)).item() == 2
