@@ -18,7 +18,7 @@ from numgrad.graph.backward.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes.state import interceptors, is_transformed, modes
-from numgrad.graph.recorder import address_of
+from numgrad.graph.recorder import address_of, is_traced_array
 from numgrad.graph.size import Size
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import (
@@ -240,7 +240,10 @@ def _storage_offset(self: Tensor) -> int:
 
 def _data_ptr(self: Tensor) -> int:
     """Return the address of the first element."""
-    return address_of(self._array)
+    array: Any = self._array
+    if is_traced_array(array):
+        array.storage.recorder.numbers("its address", array)  # raises if it has none
+    return address_of(array)
 
 
 def _iterate(self: Tensor) -> Iterator[Tensor]:

@@ -380,6 +380,7 @@ class TracedTensor(Tensor):
     """A tensor without numbers."""
 
     _traced: Any  # the array
+    _has_history: bool = False  # whether it stands for an argument that requires grad
 
     @property
     def _array(self) -> Any:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import is_
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,13 @@ __all__ = [
     "FUNCTIONS",
     "Guard",
     "Guards",
+    "fill_of",
     "is_a",
     "is_number",
+    "is_set",
     "own_dict",
     "same_function",
+    "slots_of",
 ]
 
 _NUMBERS = frozenset((int, float, complex, str, bytes))
@@ -43,6 +46,25 @@ def own_dict(value: Any) -> dict[str, Any]:
     except (AttributeError, TypeError):
         return _NO_NAMES
     return found if type(found) is dict else _NO_NAMES
+
+
+def slots_of(value: Any) -> dict[str, MemberDescriptorType]:
+    """Return the slots of an object that is no class, those with nothing in them, too."""
+    found: dict[str, Any] = {}
+    for each in type(value).__mro__:
+        if "__slots__" in each.__dict__:
+            for name, raw in each.__dict__.items():
+                if type(raw) is MemberDescriptorType and not name.startswith("__"):
+                    found.setdefault(name, raw)  # a class below comes first
+    return found
+
+
+def is_set(slot: MemberDescriptorType | None, value: Any) -> bool:
+    """Whether an object has something in a slot."""
+    try:
+        return slot is not None and (slot.__get__(value), True)[1]
+    except AttributeError:
+        return False
 
 
 def is_number(value: Any) -> bool:
@@ -125,9 +147,14 @@ def same_value(found: Any, held: Any) -> bool:
     return type(found) is type(held) and bool(found == held)
 
 
+def fill_of(found: Any) -> str:
+    """Return what a masked array puts where something is masked, so that nan is nan."""
+    return repr(np.asarray(found.fill_value).tolist())
+
+
 def has_own(found: Any, name: str) -> bool:
-    """Whether an object itself has an attribute, and not its class."""
-    return name in own_dict(found)
+    """Whether an object itself has an attribute, in a slot or not, and not its class."""
+    return name in own_dict(found) or is_set(slots_of(found).get(name), found)
 
 
 def same_function(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
@@ -177,6 +204,7 @@ def _is_same(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
 
 _HELPERS: dict[str, Callable[..., Any]] = {
     "begins_with": begins_with,
+    "fill_of": fill_of,
     "has_own": has_own,
     "own_dict": own_dict,
     "same_function": same_function,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import functools
 import gc
 import os
@@ -17,7 +16,7 @@ import numpy as np
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, is_inference
-from numgrad.jit.capture.guards import Guards, is_a, is_number, own_dict
+from numgrad.jit.capture.guards import Guards, is_a, is_number, is_set, own_dict, slots_of
 from numgrad.jit.capture.origins import Libraries, behind, refuse_source, wrapped
 from numgrad.jit.lowering.storage import root_of
 
@@ -117,7 +116,10 @@ class Lookups:
                 self.guards.add(here, "{o}._counter[0] == {v}", value, value._version)
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
-        if is_whole and is_a(value, CONTAINERS) and is_users(in_class(type(value), name)[0]):
+        owner = in_class(type(value), name)[0] if is_whole else None
+        if is_a(value, np.ndarray) and owner is not None and self.libraries.has_class(owner):
+            owner = None
+        if is_whole and not is_a(value, PLAIN) and is_users(owner):
             self.visit(value, label)
             is_whole = False
         if is_number(value) or is_whole or not name:
@@ -167,7 +169,7 @@ class Lookups:
         if name in own and (type(raw) is MemberDescriptorType or not _is_data_descriptor(raw)):
             self.guards.add(label, text, value, own[name])
             return own[name]
-        if owner is None:
+        if owner is None or type(raw) is MemberDescriptorType:  # a slot with nothing in it
             return self._missing(value, name, label)
         if is_a(raw, staticmethod):
             self.guards.add(label, text, value, raw.__func__)
@@ -259,7 +261,8 @@ class Lookups:
         """Watch what a library computes when it is asked, by asking."""
         try:
             found, again = ask(), ask()
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):  # not in each call, perhaps
+            self.visit(value, label)
             return STOP
         if callable(found):
             self.visit(found, label)
@@ -320,11 +323,9 @@ def own_attributes(value: Any) -> dict[str, Any]:
     if is_a(value, type):
         return {}
     found = dict(own_dict(value))
-    for each in [each for each in type(value).__mro__ if "__slots__" in each.__dict__]:
-        for name, raw in each.__dict__.items():
-            if type(raw) is MemberDescriptorType and not name.startswith("__"):
-                with contextlib.suppress(AttributeError):  # a slot with nothing in it
-                    found[name] = raw.__get__(value)
+    for name, slot in slots_of(value).items():
+        if is_set(slot, value):
+            found[name] = slot.__get__(value)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -47,7 +48,7 @@ def jit(
         If the function asks a traced tensor for its numbers (branches on it, say), or writes to a
         tensor that it did not make. The message tells where.
     TypeError
-        If `function` is none.
+        If `function` is none, or is an async one.
     ValueError
         If there are no such static arguments.
 
@@ -68,10 +69,24 @@ def jit(
         )
     if not callable(function):
         raise TypeError(f"jit: expected a function, but got {type(function).__name__}")
+    if _is_asynchronous(function):
+        raise TypeError(
+            "jit: expected a function that returns its result, but got an async one, whose code "
+            "does not run when it is called: compile the functions that it calls"
+        )
     # The compiler is an eighth of all there is to import: who compiles nothing does without.
     from numgrad.jit.front.api import Jitted
 
     return Jitted(function, static_argnums, static_argnames)
+
+
+def _is_asynchronous(function: Any) -> bool:
+    """Whether a call gives a coroutine or an asynchronous generator."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    called = (function, getattr(type(function), "__call__", None))  # noqa: B004
+    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    return any(is_kind(each) for is_kind in kinds for each in called)
 
 
 def _forget_traces() -> None:

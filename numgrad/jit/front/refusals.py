@@ -18,6 +18,11 @@ _WAYS = {
 
 def words_of_refusal(what: str, constant: bool) -> str:
     """Return what is wrong with asking a tensor for something; a constant is of no argument."""
+    if what == "its address":
+        return (
+            "this asks a traced tensor for its address, but while a function is traced tensors are "
+            "not in memory: ask outside, and pass what follows from it as a static argument"
+        )
     if constant:
         return (
             f"this asks a traced tensor for {what}. No argument goes into it, but while a "

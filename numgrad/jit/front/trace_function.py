@@ -13,8 +13,9 @@ from numgrad.base.pytree import TreeSpec, containers, flatten, unflatten
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.recorder import Traced, TraceError
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain
 from numgrad.jit.capture.guards import own_dict
+from numgrad.jit.front.argument_tensor import stand_for
 from numgrad.jit.front.outside import edges_from_outside
 from numgrad.jit.front.returned import refuse_hidden
 from numgrad.jit.front.signature import Static, array_of, is_traced
@@ -102,10 +103,7 @@ def _trace(
             array = (
                 leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
             )
-            traced_array: Any = tracer.argument(array, k)
-            stand_ins[k] = wrap(traced_array)
-            if isinstance(leaf, Tensor) and leaf.requires_grad:
-                stand_ins[k]._edge = None
+            stand_ins[k] = stand_for(leaf, tracer.argument(array, k))
         generators = {}
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, Generator):  # whichever is given, it draws from that

@@ -40,7 +40,7 @@ import numpy as np
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.capture.flows import arrays_gone_by
-from numgrad.jit.capture.guards import is_a, is_number, own_dict
+from numgrad.jit.capture.guards import fill_of, is_a, is_number, own_dict, slots_of
 from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.capture.origins import (
     Libraries,
@@ -69,6 +69,11 @@ _REFLECTIVE = frozenset((
 _BLIND = tuple(getattr(builtins, name) for name in BLIND)
 _BY_NAME = (operator.attrgetter, operator.methodcaller)
 _BYTES = (bytearray, memoryview, packed.array)  # of numbers
+_WITH_ARRAYS = (  # objects of NumPy's in whose methods it computes with their attributes
+    np.poly1d,
+    np.vectorize,
+    *[each for each in vars(np.polynomial).values() if isinstance(each, type)],
+)
 _ON_OTHERS: tuple[type, ...] = (
     MappingProxyType,
     type({}.keys()),
@@ -205,11 +210,34 @@ class Watch(Lookups):
         self._looked_at.append((tensor, "a captured tensor"))
 
     def _visit_array(self, array: Any, label: str) -> None:
-        self._arrays[id(array)] = array
+        if is_a(array, np.ma.MaskedArray):
+            self._visit_masked(array, label)
+        else:
+            self._arrays[id(array)] = array
+        if not self.libraries.has_class(type(array)):
+            self._looked_at.append((array, label))
         if array.dtype.kind == "O":
             self.guards.add(label, "same_items({o}.flat, {v})", array, tuple(array.flat))
             for k, item in enumerate(array.flat):
                 self.visit(item, f"{label}[{k}]")
+
+    def _visit_masked(self, array: Any, label: str) -> None:
+        """Look at what makes up a masked array, which only NumPy computes with."""
+        if array is np.ma.masked:  # which nobody can write to
+            return
+        mask = array._mask
+        self.guards.add(f"the mask of {label}", "{o}._mask is {v}", array, mask)
+        self.guards.add(f"the mask of {label}", "{o}._hardmask is {v}", array, array._hardmask)
+        name = f"the fill value of {label}"
+        self.guards.add(name, "same_value(fill_of({o}), {v})", array, fill_of(array))
+        for part in (array.view(np.ndarray), *([mask] if is_a(mask, np.ndarray) else [])):
+            self._visit_computed(part, label)
+
+    def _visit_computed(self, value: Any, label: str) -> None:
+        """Look at what NumPy computes with, if it is an array."""
+        if is_a(value, np.ndarray):
+            self.computed[id(root_of(value))] = root_of(value)
+        self.visit(value, label)
 
     def _visit_container(self, value: Any, label: str) -> None:
         if is_a(value, dict):
@@ -241,6 +269,11 @@ class Watch(Lookups):
                 inside = value() if kind is weakref.ref else value.get(None)
                 self.guards.add(label, text, value, inside)
                 self.visit(inside, label)
+        if is_a(value, _WITH_ARRAYS):
+            for name in {**own_dict(value), "domain": None, "window": None}:
+                inside = getattr(value, name, None)  # the last two may be their class's
+                self.guards.add(label, "getattr({o}, {k}, None) is {v}", value, inside, name)
+                self._visit_computed(inside, label)
         if is_a(value, _BYTES):
             self.guards.add(label, "same_items({o}, {v})", value, tuple(value))
         elif is_a(value, _ON_OTHERS):
@@ -413,13 +446,16 @@ class Watch(Lookups):
                                 refuse_source(found, f"{label}.{name}")
                             self.visit(found, f"{label}.{name}")
         for value, label in self._looked_at:
-            if self._is_open(value) and not is_a(value, (type, ModuleType, Tensor)):
+            is_watched = not is_a(value, (type, ModuleType, Tensor)) and type(value).__dictoffset__
+            if is_watched and self._is_open(value):
                 names = tuple(own_dict(value))
                 self.guards.add(label, "same_names(own_dict({o}), {v})", value, names)
 
     def _is_open(self, value: Any) -> bool:
         """Whether attributes may be read whose names the code does not show."""
-        return bool(type(value).__dictoffset__) and not _REFLECTIVE.isdisjoint(self._words)
+        kind = type(value)
+        has_own = kind.__dictoffset__ or (slots_of(value) and not self.libraries.has_class(kind))
+        return bool(has_own) and not _REFLECTIVE.isdisjoint(self._words)
 
     def _names_in(self, value: Any, label: str) -> Iterator[str]:
         own = own_attributes(value)
@@ -429,7 +465,8 @@ class Watch(Lookups):
         if is_a(value, Tensor):
             yield from ({"grad", "_version"} | own.keys()) & self._words
             return
-        yield from list(own) if everything else own.keys() & self._words
+        names = [*own] if is_a(value, type) else [*{**own, **slots_of(value)}]
+        yield from names if everything else self._words.intersection(names)
         if is_a(value, (ModuleType, FunctionType)):
             return
         classes = list(type(value).__mro__)
