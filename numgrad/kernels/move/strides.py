@@ -104,9 +104,11 @@ def slice_of_nothing(array: Array, dim: int, start: int, step: int) -> Layout:
     """Return the layout of a slice without positions, counted from the array's first element."""
     shape, strides, _ = layout_of(array)
     stride = strides[dim]
+    # NumPy counts in bytes: a step that is too far for it is left out.
+    wide = stride * step if stride * step * array.itemsize <= np.iinfo(np.intp).max else stride
     return (
         (*shape[:dim], 0, *shape[dim + 1 :]),
-        (*strides[:dim], stride * step, *strides[dim + 1 :]),
+        (*strides[:dim], wide, *strides[dim + 1 :]),
         start * stride,
     )
 
