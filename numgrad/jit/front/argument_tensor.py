@@ -12,15 +12,15 @@ import sys
 from typing import Any, NoReturn
 
 from numgrad.graph.frames import is_of_package, where_user_is
-from numgrad.graph.recorder import Traced, TracedTensor, TraceError
+from numgrad.graph.recorder import TracedTensor, TraceError
 from numgrad.graph.tensor import Tensor, wrap
 
 __all__ = ["ArgumentTensor", "stand_for"]
 
 
-def stand_for(argument: Any, array: Traced) -> Tensor:
+def stand_for(argument: Any, array: Any) -> Tensor:
     """Return the tensor on a traced array that stands for an argument."""
-    tensor: Any = wrap(array)  # type: ignore[arg-type]
+    tensor: Any = wrap(array)
     tensor.__class__ = ArgumentTensor
     if isinstance(argument, Tensor) and argument.requires_grad:
         tensor._has_history, tensor._edge = True, None

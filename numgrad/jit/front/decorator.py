@@ -84,6 +84,7 @@ def _is_asynchronous(function: Any) -> bool:
     """Whether a call gives a coroutine or an asynchronous generator."""
     while isinstance(function, functools.partial):
         function = function.func
+    # Not whether there is a `__call__` is asked, but what it is.
     called = (function, getattr(type(function), "__call__", None))  # noqa: B004
     kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     return any(is_kind(each) for is_kind in kinds for each in called)

@@ -39,9 +39,10 @@ import numpy as np
 
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
+from numgrad.jit.capture.array_lookups import ArrayLookups, differ
 from numgrad.jit.capture.flows import arrays_gone_by
-from numgrad.jit.capture.guards import fill_of, is_a, is_number, own_dict, slots_of
-from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
+from numgrad.jit.capture.guards import is_a, is_number, own_dict, slots_of
+from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, is_users, own_attributes
 from numgrad.jit.capture.origins import (
     Libraries,
     behind,
@@ -69,11 +70,6 @@ _REFLECTIVE = frozenset((
 _BLIND = tuple(getattr(builtins, name) for name in BLIND)
 _BY_NAME = (operator.attrgetter, operator.methodcaller)
 _BYTES = (bytearray, memoryview, packed.array)  # of numbers
-_WITH_ARRAYS = (  # objects of NumPy's in whose methods it computes with their attributes
-    np.poly1d,
-    np.vectorize,
-    *[each for each in vars(np.polynomial).values() if isinstance(each, type)],
-)
 _ON_OTHERS: tuple[type, ...] = (
     MappingProxyType,
     type({}.keys()),
@@ -84,7 +80,7 @@ _HOLDERS = ((weakref.ref, "{o}() is {v}"), (ContextVar, "{o}.get(None) is {v}"))
 UNBOUND: Any = object()  # what a variable holds that is not bound
 
 
-class Watch(Lookups):
+class Watch(ArrayLookups):
     """What one trace of a function depends on.
 
     Parameters
@@ -112,11 +108,9 @@ class Watch(Lookups):
         super().__init__(libraries or Libraries(function))
         self.tensors: list[tuple[Tensor, Any, Any]] = []
         self.baked: dict[int, tuple[Any, Any]] = {}
-        self._arrays: dict[int, Any] = {}
         self._seen: dict[Any, Any] = {}  # the values keep alive what the ids are of
         self._numbers: dict[int, Any] = {}  # of NumPy's
         self._words: set[str] = set()
-        self._looked_at: list[tuple[Any, str]] = []  # objects of which attributes are read
         self._functions: list[tuple[FunctionType, tuple[Any, ...]]] = []  # that may be called
         self._begins_with = function, tuple(static)
         self.visit(function, own_dict(function).get("__name__", "the function"))
@@ -138,7 +132,7 @@ class Watch(Lookups):
 
     def changed_numbers(self) -> bool:
         """Whether one of the arrays that traces go by holds other numbers now."""
-        return any(_differ(array, held) for array, held in self.baked.values())
+        return any(differ(array, held) for array, held in self.baked.values())
 
     def settle(self, trace: Trace, others: Iterable[Watch]) -> None:
         """Note the numbers that a trace went by; what others hold of them is not copied again.
@@ -153,10 +147,10 @@ class Watch(Lookups):
         read = {id(root_of(array)) for array in found} - self.computed.keys() - trace.copied.keys()
         if not self._known().issuperset((*trace.copied, *trace.given)):
             read = set()
-        if any(id(root_of(array)) in read for array in self._arrays.values()):
+        if any(id(root_of(array)) in read for array in self.arrays.values()):
             gone_by = arrays_gone_by(self.libraries, *self._begins_with, self._functions)
             read = set() if gone_by is None else read - gone_by
-        for array in self._arrays.values():
+        for array in self.arrays.values():
             if id(root_of(array)) not in read and array.dtype.kind != "O":
                 self.baked.setdefault(id(array), (array, array.copy()))
         for tensor, array, _ in self.tensors:
@@ -164,12 +158,12 @@ class Watch(Lookups):
                 self.baked.setdefault(id(array), (array, array.copy()))
         for key, pair in self.baked.items():
             known = [each.baked[key] for each in others if key in each.baked]
-            same = [each for each in known if each[0] is pair[0] and not _differ(each[1], pair[1])]
+            same = [each for each in known if each[0] is pair[0] and not differ(each[1], pair[1])]
             self.baked[key] = same[0] if same else pair
 
     def _known(self) -> set[int]:
         """Return the ids of the numbers of NumPy's and of the memory that were there before."""
-        arrays = [*self._arrays.values(), *(array for _, array, _ in self.tensors)]
+        arrays = [*self.arrays.values(), *(array for _, array, _ in self.tensors)]
         return {id(root_of(array)) for array in arrays} | self._numbers.keys()
 
     # --- looking at values ------------------------------------------------------------------------
@@ -189,7 +183,7 @@ class Watch(Lookups):
         if is_a(value, Tensor):
             self._visit_tensor(value)
         elif is_a(value, np.ndarray):
-            self._visit_array(value, label)
+            self.visit_array(value, label)
         elif is_a(value, (tuple, frozenset)) and type(value).__iter__ in _ITERATIONS:
             for k, item in enumerate(value):
                 self.visit(item, f"{label}[{k}]")
@@ -198,46 +192,16 @@ class Watch(Lookups):
             self._visit_container(value, label)
         elif is_a(value, ModuleType):
             if not self.libraries.has_module(value):
-                self._looked_at.append((value, label))
+                self.looked_at.append((value, label))
         elif not self._visit_callable(value, label) and not is_ours(value):
             self._visit_holder(value, label)
-            self._looked_at.append((value, label))
+            self.looked_at.append((value, label))
 
     def _visit_tensor(self, tensor: Tensor) -> None:
         self.tensors.append((tensor, tensor._array, tensor._edge))
         self.guards.add("a captured tensor", "{o}._array is {v}", tensor, tensor._array)
         self.guards.add("a captured tensor", "{o}._edge is {v}", tensor, tensor._edge)
-        self._looked_at.append((tensor, "a captured tensor"))
-
-    def _visit_array(self, array: Any, label: str) -> None:
-        if is_a(array, np.ma.MaskedArray):
-            self._visit_masked(array, label)
-        else:
-            self._arrays[id(array)] = array
-        if not self.libraries.has_class(type(array)):
-            self._looked_at.append((array, label))
-        if array.dtype.kind == "O":
-            self.guards.add(label, "same_items({o}.flat, {v})", array, tuple(array.flat))
-            for k, item in enumerate(array.flat):
-                self.visit(item, f"{label}[{k}]")
-
-    def _visit_masked(self, array: Any, label: str) -> None:
-        """Look at what makes up a masked array, which only NumPy computes with."""
-        if array is np.ma.masked:  # which nobody can write to
-            return
-        mask = array._mask
-        self.guards.add(f"the mask of {label}", "{o}._mask is {v}", array, mask)
-        self.guards.add(f"the mask of {label}", "{o}._hardmask is {v}", array, array._hardmask)
-        name = f"the fill value of {label}"
-        self.guards.add(name, "same_value(fill_of({o}), {v})", array, fill_of(array))
-        for part in (array.view(np.ndarray), *([mask] if is_a(mask, np.ndarray) else [])):
-            self._visit_computed(part, label)
-
-    def _visit_computed(self, value: Any, label: str) -> None:
-        """Look at what NumPy computes with, if it is an array."""
-        if is_a(value, np.ndarray):
-            self.computed[id(root_of(value))] = root_of(value)
-        self.visit(value, label)
+        self.looked_at.append((tensor, "a captured tensor"))
 
     def _visit_container(self, value: Any, label: str) -> None:
         if is_a(value, dict):
@@ -259,7 +223,7 @@ class Watch(Lookups):
     def _look_at_written(self, value: Any, label: str) -> None:
         """Look at what a container has by a class of its own."""
         if is_users(type(value)):
-            self._looked_at.append((value, label))
+            self.looked_at.append((value, label))
 
     def _visit_holder(self, value: Any, label: str) -> None:
         """Look at what is in a library's object that holds other things."""
@@ -269,11 +233,7 @@ class Watch(Lookups):
                 inside = value() if kind is weakref.ref else value.get(None)
                 self.guards.add(label, text, value, inside)
                 self.visit(inside, label)
-        if is_a(value, _WITH_ARRAYS):
-            for name in {**own_dict(value), "domain": None, "window": None}:
-                inside = getattr(value, name, None)  # the last two may be their class's
-                self.guards.add(label, "getattr({o}, {k}, None) is {v}", value, inside, name)
-                self._visit_computed(inside, label)
+        self.visit_with_arrays(value, label)
         if is_a(value, _BYTES):
             self.guards.add(label, "same_items({o}, {v})", value, tuple(value))
         elif is_a(value, _ON_OTHERS):
@@ -354,7 +314,7 @@ class Watch(Lookups):
         self._functions.append((function, bound))
         self.guards.add(f"the code of {label}", "{o}.__code__ is {v}", function, code)
         if vars(function):
-            self._looked_at.append((function, label))
+            self.looked_at.append((function, label))
         reads = reads_of(code, "len" not in function.__globals__)
         self._words |= reads.words
         defaults = function.__defaults__, function.__kwdefaults__
@@ -431,7 +391,7 @@ class Watch(Lookups):
         known: dict[int, int] = {}  # how many words there were when an object was looked at
         while True:
             looked_at = [
-                each for each in self._looked_at if known.get(id(each[0])) != len(self._words)
+                each for each in self.looked_at if known.get(id(each[0])) != len(self._words)
             ]
             if not looked_at:
                 break
@@ -445,7 +405,7 @@ class Watch(Lookups):
                             if name in self._words:
                                 refuse_source(found, f"{label}.{name}")
                             self.visit(found, f"{label}.{name}")
-        for value, label in self._looked_at:
+        for value, label in self.looked_at:
             is_watched = not is_a(value, (type, ModuleType, Tensor)) and type(value).__dictoffset__
             if is_watched and self._is_open(value):
                 names = tuple(own_dict(value))
@@ -510,7 +470,3 @@ def contents_of(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return UNBOUND
-
-
-def _differ(array: Any, held: Any) -> bool:
-    return not np.array_equal(array, held, equal_nan=held.dtype.kind in "fc")
