@@ -6,6 +6,7 @@ import contextvars
 import signal
 import threading
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -281,6 +282,92 @@ def test_an_interruption_goes_to_the_innermost_thread_that_works(monkeypatch: An
         elsewhere(fail)
 
 
+@pytest.mark.parametrize(("started", "begun"), [(False, False), (True, False), (True, True)])
+def test_an_interruption_while_the_thread_starts_leaves_nobody_behind(
+    started: bool, begun: bool
+) -> None:
+    """Nothing is called after it; a call that had begun is interrupted, and waited for."""
+    called: list[str] = []
+    running = threading.Event()
+
+    def inside() -> None:
+        called.append("begun")
+        running.set()
+        for _ in range(1000):
+            time.sleep(0.01)
+        called.append("went on")
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            if started:
+                super().start()
+            if begun:
+                running.wait()
+            raise KeyboardInterrupt("early")
+
+    def work(*given: Any) -> None:
+        if not begun:
+            late.wait()
+        target(*given)
+
+    late = threading.Event()
+    worker: Any = nested._Worker(inside, ())
+    target = worker.thread._target
+    worker.thread = Interrupted(target=work, args=worker.thread._args)
+    with pytest.raises(KeyboardInterrupt, match="early"):
+        worker.result()
+    late.set()
+    if started:
+        worker.thread.join()
+        assert worker.done and not worker.active
+    assert called == (["begun"] if begun else []) and not worker.waiting
+
+
+def test_an_interruption_is_sent_again_until_somebody_works_whom_it_reaches(
+    monkeypatch: Any,
+) -> None:
+    """Between two workers nobody does: one is about to begin, or has ended."""
+    beginning: Any = types.SimpleNamespace(inner=None, lock=threading.Lock(), active=False)
+    beginning.thread = types.SimpleNamespace(ident=1234)
+    sent: list[Any] = []
+    monkeypatch.setattr(nested, "raise_in", lambda *given: sent.append(given))
+
+    def inside() -> None:
+        modes.worker.inner = beginning
+        time.sleep(0.2)
+        assert not sent
+        beginning.active = True
+        while not sent:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        modes.worker.inner = None
+
+    worker: Any = nested._Worker(inside, ())
+    worker.finished = Interrupting(worker.finished)
+    with pytest.raises(KeyboardInterrupt, match="while one waits"):
+        worker.result()
+    assert sent == [(1234, KeyboardInterrupt)] and worker.done
+
+
+class Interrupting:
+    """A lock; the second wait for it is interrupted. No wait is long.
+
+    A signal that comes between Python's last look and the wait is noticed when that ends.
+    """
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.release = lock.release
+        self.waits = 0
+
+    def acquire(self, timeout: float = 1e9) -> bool:
+        assert timeout <= 0.1
+        self.waits += 1
+        if self.waits == 2:
+            raise KeyboardInterrupt("while one waits")
+        return bool(self.lock.acquire(timeout=timeout))
+
+
 class Closed:
     """A lock that an interruption comes to the first time it is taken."""
 
@@ -304,7 +391,7 @@ def test_an_interruption_that_comes_when_all_is_done_is_raised_all_the_same() ->
     with pytest.raises(KeyboardInterrupt, match="late"):
         worker.result()
     assert done == [1] and worker.lock.taken == 1
-    assert worker.done and not worker.active and worker.error is None and worker.function is None
+    assert worker.done and not worker.active and worker.error is None and not worker.waiting
     worker._interrupt(KeyboardInterrupt)  # which would be raised in another thread
     assert worker.lock.taken == 2 and not worker.thread.is_alive()
     assert modes.worker is None and modes.grad is grad

@@ -48,6 +48,8 @@ class _Worker:
     ----------
     inner : _Worker or None
         Whom this one waits for.
+    waiting : list of callable
+        The call, until it begins or is called off: whoever takes it out decides.
     """
 
     __slots__ = (
@@ -55,16 +57,16 @@ class _Worker:
         "done",
         "error",
         "finished",
-        "function",
         "inner",
         "lock",
         "thread",
         "value",
+        "waiting",
     )
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         state = {**modes.__dict__, "depth": 0, "worker": self}
-        self.function: Callable[[], Any] | None = lambda: function(*arguments)
+        self.waiting: list[Callable[[], Any]] = [lambda: function(*arguments)]
         self.value: Any = None
         self.error: BaseException | None = None
         self.inner: _Worker | None = None
@@ -83,8 +85,8 @@ class _Worker:
         try:
             try:
                 self.active = True
-                if self.function is not None:
-                    self.value = self.function()
+                if self.waiting:
+                    self.value = self.waiting.pop()()
             except BaseException as error:  # for the thread that waits
                 self.error = error
             with self.lock:
@@ -94,34 +96,67 @@ class _Worker:
             self.error = error
         finally:
             restore(before)
-            self.function = None
             self.done = True
             self.finished.release()
 
     def result(self) -> Any:
         """Start the thread, wait, and return or raise what the call does."""
-        interruption: BaseException | None = None
-        self.thread.start()
-        while not self.done:
-            try:
-                self.finished.acquire()
-            except BaseException as error:
-                interruption = error
-                self._interrupt(type(error))
-        raised = interruption or self.error
+        try:
+            self.thread.start()
+        except BaseException as error:
+            if self._call_off():
+                raise
+            raised = self._wait(error)
+        else:
+            raised = self._wait()
+        raised = raised or self.error
         self.error = None
         if raised is not None:
             try:
                 raise raised
             finally:
-                raised = interruption = None  # its traceback holds this frame
+                raised = None  # its traceback holds this frame
         return self.value
 
-    def _interrupt(self, kind: type[BaseException]) -> None:
-        """Raise in the thread that works: the last of those that wait for each other."""
+    def _call_off(self) -> bool:
+        """See to it that a call that has not begun never does, and return whether that is so.
+
+        Whoever is interrupted while the thread starts can't know whether it will.
+        """
+        try:
+            self.waiting.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _wait(self, interruption: BaseException | None = None) -> BaseException | None:
+        """Wait until the call has ended; return what interrupted that, if anything did.
+
+        An interruption is sent until somebody works whom it can reach: threads that wait for each
+        other may be about to begin, or to end.
+        """
+        unheard = interruption
+        while True:
+            try:
+                while not self.done:
+                    if unheard is not None and self._interrupt(type(unheard)):
+                        unheard = None
+                    self.finished.acquire(timeout=_SECONDS)
+                return interruption
+            except BaseException as error:
+                interruption = unheard = error
+
+    def _interrupt(self, kind: type[BaseException]) -> bool:
+        """Raise in the last of those that wait for each other, and return whether it works."""
         worker = self
         while worker.inner is not None:
             worker = worker.inner
         with worker.lock:
             if worker.active:
                 raise_in(worker.thread.ident or 0, kind)
+            return worker.active
+
+
+#: How long a thread waits before it looks around. Python takes note of a signal that comes between
+#: its last look and the wait itself only when that ends.
+_SECONDS = 0.05
