@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib.util
 import json
+import math
 import os
 import pickle
 import sys
@@ -151,8 +152,15 @@ def _alike(one: Any, two: Any, compare_values: bool) -> bool:
     if isinstance(one, float):
         if not isinstance(two, float):
             return False
-        return not compare_values or _near(np.array(one), np.array(two))
+        return not compare_values or _near(_stored(one, two), _stored(two, one))
     return type(one) is type(two) and bool(one == two)
+
+
+def _stored(number: float, other: float) -> np.ndarray:
+    """Return a number as what it came from: float32, if that holds it and what it stands beside."""
+    with np.errstate(over="ignore"):
+        single = all(np.float32(each) == each or math.isnan(each) for each in (number, other))
+    return np.array(number, np.float32 if single else np.float64)
 
 
 def _near(was: np.ndarray, now: np.ndarray) -> bool:

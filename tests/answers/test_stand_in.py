@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 import warnings
 from collections.abc import Callable
@@ -209,6 +210,10 @@ def test_records_differ_by_numbers_words_and_length_but_not_by_roundings() -> No
     assert not differs(record, record)
     assert not differs(record, changed(0, 2, 2.0 + 1e-13))
     assert not differs(record, ([[0, "warn", "UserWarning", "once"], *record[0]], record[1]))
+    assert not differs(record, changed(0, 2, float(np.float32(2.0 + 1e-6))))
+    assert differs(record, changed(0, 2, 2.0 + 1e-6))
+    assert differs(record, changed(0, 2, 1e300))
+    assert differs(record, changed(0, 2, math.nan))
     assert differs(record, changed(0, 2, 2.1))
     assert differs(record, changed(0, 2, 2))
     assert differs(record, changed(1, 4, ["yes"]))
