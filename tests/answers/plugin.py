@@ -159,7 +159,9 @@ def _alike(one: Any, two: Any, compare_values: bool) -> bool:
 def _stored(number: float, other: float) -> np.ndarray:
     """Return a number as what it came from: float32, if that holds it and what it stands beside."""
     with np.errstate(over="ignore"):
-        single = all(np.float32(each) == each or math.isnan(each) for each in (number, other))
+        single = all(
+            float(np.float32(each)) == each or math.isnan(each) for each in (number, other)
+        )
     return np.array(number, np.float32 if single else np.float64)
 
 
