@@ -72,13 +72,28 @@ def moved(declaration: Declaration) -> list[str]:
             kept = {each.name for one in ones for each in one.parameters if each.name != name}
             rest = [each for each in whole.parameters if each.name not in kept]
             plainly = _plainly(ones[0], name, place)
-            flags = [each for each in ones[0].positional[at + 1 :] if each.kind == "bool"]
-            fit = [f"not ({KINDS['bool'].odd.format(each.name)})" for each in flags]
-            told = " and ".join([plainly, *[_is_default(each) for each in rest], *fit])
+            told = " and ".join(
+                [plainly, *map(_is_default, rest), *_others_fit(declaration, ones, at)]
+            )
             lines.append(f"        {branch} {told}:")
             lines.append(f"            {name}, {place} = {place}, ABSENT")
             branch = "elif"
     return lines
+
+
+def _others_fit(declaration: Declaration, ones: list[Signature], at: int) -> list[str]:
+    """Return what holds of the arguments around a place where just these signatures are meant."""
+    fit = []
+    for each in ones[0].positional[:at]:
+        kinds = {one.kind for way in ones for one in way.positional if one.name == each.name}
+        if kinds < declaration.kinds_of(each.name):
+            fit.append(_plainly(ones[0], each.name, each.name))
+    for each in declaration.signature.positional[at + 1 :]:
+        if any(one.name == each.name and one.kind == "bool" for one in ones[0].positional):
+            plainly = f"not ({KINDS['bool'].odd.format(each.name)})"
+            told = isinstance(each.default, bool)
+            fit.append(plainly if told else f"({_is_default(each)} or {plainly})")
+    return fit
 
 
 def _with(declaration: Declaration, name: str, at: int) -> list[Signature]:
@@ -160,7 +175,10 @@ def _narrower(
         or any(KINDS[kind].plain or not KINDS[kind].odd for kind in kinds)
     ):
         return ""
-    return " and ".join([f"({KINDS[kind].odd})" for kind in kinds])
+    odd = [f"({KINDS[kind].odd})" for kind in kinds]
+    if other.default is None or other.default is ABSENT:
+        odd.insert(0, _is_default(other, "{0}", given=True))
+    return " and ".join(odd)
 
 
 # --- where what a position means depends on how many there are ------------------------------------
