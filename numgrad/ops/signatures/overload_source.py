@@ -197,13 +197,15 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
             given_one = f"len(given) == 1 and {told}"
             lines.append(f"    if {given_one} and {name} is {declaration.not_given(name)}:")
             lines.append(f"        {name}, given = given[0], ()")
+        by_name, some = f"{first.name} is not REQUIRED", f"(given or {first.name} is not REQUIRED)"
+        value = f"{first.name} if {by_name} else {value}"
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
-        absent = [f"{first.name} is not REQUIRED", none]
+        absent = [f"{by_name} and given", none]
         if first.default is None or first.default is ABSENT:
             left_out = default_text(first.default)
-            plain, absent[1] = f"{plain} if given else {left_out}", f"{none} and given"
+            plain, absent[1] = f"{plain} if {some} else {left_out}", f"{none} and {some}"
         else:
-            absent.append("not given")
+            absent.append(f"not {some}")
         return [*lines, f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
