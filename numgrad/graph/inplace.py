@@ -168,7 +168,9 @@ def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ())
     operands : sequence
         What else it was given.
     """
-    level, counter = modes.level, tensor._counter
+    level, counter = modes.level.keeper, tensor._counter
+    if level is None:
+        return
     if len(counter) > 3 and counter[3] >= level.start:
         return
     holder = tensor if tensor._base is None else tensor._base

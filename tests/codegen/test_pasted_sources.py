@@ -179,7 +179,7 @@ def _stepped(random: Random) -> Callable[[Any, Any], Any]:
     return lambda c, row: chosen[1](chosen[0](c, row), row)
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.1)
 @pytest.mark.parametrize("seed", range(6))
 def test_loops(pasting: Pasting, seed: int) -> None:
     random = Random(seed)

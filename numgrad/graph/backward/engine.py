@@ -25,6 +25,7 @@ from numgrad.graph.modes.state import call_interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_into
+from numgrad.runtime.holders import nobody_else_holds
 
 __all__ = ["nodes_towards", "run"]
 
@@ -149,7 +150,7 @@ def run(
                 node.saved = None
             urgent = False
             complete = []
-            edges = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
+            edges: Iterable[Any] = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
             for target, number, output, own in edges:
                 if target is None:
                     continue
@@ -181,6 +182,9 @@ def run(
                     following = (-target.sequence, target)
                 else:
                     heappush(heap, (-target.sequence, target))
+            if urgent or complete:
+                outputs = edges = ()  # what leaves get, nobody else may hold
+                output = None
             if urgent:
                 task = Task(roots, request)
                 waits = _watch(task, pending, leaves)
@@ -190,8 +194,11 @@ def run(
                     leaf.attached is not None or leaf.variable._post_accumulate_hooks is not None
                 ):
                     _settle(task)
+        outputs = edges = ()
+        output = None
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
+            arrived.clear()
     except Exception:
         if watched and node is not None:
             anomaly.explain(node)
@@ -346,15 +353,16 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         return
     if leaf.attached is not None or request.captures:
         call_out(leaf, arrived, request)
-    gradient = arrived[0]
-    if gradient is None or (needed is not None and leaf not in needed):
+    if arrived[0] is None or (needed is not None and leaf not in needed):
         return
+    owned = arrived[1] or (not request.by_tensors and nobody_else_holds(arrived, 0))
+    gradient = arrived[0]
     if request.by_tensors:
         if modes.dual is not None and not modes.grad and leaf.variable._level is None:
             gradient = gradient.detach()  # from its tangent
         leaf.accumulate_tensor(gradient)
     else:
-        leaf.accumulate_array(gradient, arrived[1])
+        leaf.accumulate_array(gradient, owned)
     if leaf.attached is not None and leaf.attached.posthooks:
         run_post_hooks(leaf.attached.posthooks, (), arrived, request.by_tensors)
 
