@@ -15,6 +15,7 @@ import numpy as np
 from numba import NumbaError, config, types
 from numba.extending import register_jitable
 
+from numgrad.base import dtypes
 from numgrad.codegen.compile.pipelines import PART, pipeline
 from numgrad.codegen.llvm.function_types import Part
 from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
