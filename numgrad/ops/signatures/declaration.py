@@ -68,6 +68,8 @@ class Declaration:
         Whether numbers in the place of tensors are operands of the one primitive that it applies.
     factors : tuple of str
         Numbers that are such operands where they are floats that every dtype holds.
+    itself : str
+        When calls return their first tensor as it is; see `declare`.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Declaration:
         calls: Calls | None = None,
         direct: bool = False,
         factors: tuple[str, ...] = (),
+        itself: str = "",
     ) -> None:
         self.rule, self.bound, self.perform = rule, bound, perform
         if bound:
@@ -94,7 +97,7 @@ class Declaration:
             signatures = tuple(dict.fromkeys([each.in_place() for each in signatures]))
         self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
-        self.calls, self.direct, self.factors = calls, direct, factors
+        self.calls, self.direct, self.factors, self.itself = calls, direct, factors, itself
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 
