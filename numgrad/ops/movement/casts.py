@@ -61,7 +61,8 @@ def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
 def _convert_quickly(array: Array, dtype: np.dtype[Any]) -> Any:
     if not array.flags.c_contiguous or (array.dtype.kind == "c" and dtype.kind not in "cb"):
         return None
-    return silent(lambda array: array.astype(dtype, "C"))
+    quickly = silent(lambda array: array.astype(dtype, "C"))
+    return quickly if quickly(array).strides == _convert(array, dtype).strides else None
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
