@@ -11,7 +11,8 @@ from typing import Any
 from numgrad.base.device import device as Device
 from numgrad.graph.warned import Repetition, warn
 from numgrad.ops.core.registry import public
-from numgrad.ops.signatures.kinds import check_device, type_name
+from numgrad.ops.signatures.devices import check_device
+from numgrad.ops.signatures.kinds import type_name
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
