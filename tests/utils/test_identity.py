@@ -86,6 +86,5 @@ def facts(lib: Any, way: str, case: str, computed: bool) -> list[Any]:
 def test_saved_tensors_are_the_objects_that_they_are_in_pytorch(
     torch: Any, case: str, way: str, computed: bool
 ) -> None:
-    import numgrad
 
     assert facts(ng, way, case, computed) == facts(torch, way, case, computed)
