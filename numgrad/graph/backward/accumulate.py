@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF, add_halves, sum_of_halves
+from numgrad.base.halves import HALF, sum_of_halves
 from numgrad.base.layouts import contiguous_format
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward.nested import elsewhere
@@ -86,7 +86,7 @@ class AccumulateGrad(Node):
                 if interceptors:
                     before_write(current)
                     note_write(current._counter)
-                (add_halves if array.dtype == HALF else add_into)(array, gradient)
+                add_into(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
-from numgrad.base.halves import HALF, add_halves, sum_of_halves
+from numgrad.base.halves import HALF, sum_of_halves
 from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.backward.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
@@ -355,7 +355,9 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         call_out(leaf, arrived, request)
     if arrived[0] is None or (needed is not None and leaf not in needed):
         return
-    owned = arrived[1] or (not request.by_tensors and nobody_else_holds(arrived, 0))
+    owned = arrived[1]
+    if not owned and leaf.variable._grad is None and not request.by_tensors:
+        owned = nobody_else_holds(arrived, 0)
     gradient = arrived[0]
     if request.by_tensors:
         if modes.dual is not None and not modes.grad and leaf.variable._level is None:
@@ -382,9 +384,9 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
-        (add_halves if present.dtype == HALF else add_into)(present, gradient)
+        add_into(present, gradient)
     elif owned and _lies_as_sum(present, gradient):
-        (add_halves if present.dtype == HALF else add_into)(gradient, present)
+        add_into(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
         total = (sum_of_halves if present.dtype == HALF else sum_of)(present, gradient)

@@ -182,6 +182,8 @@ def detach(input: Tensor) -> Tensor:
     >>> ng.tensor([1.0], requires_grad=True).detach()
     tensor([1.])
     """
+    if modes.inference and modes.level is not None:
+        modes.level.check_in_inference(input)
     array = input._array
     if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
         array = array[...]
