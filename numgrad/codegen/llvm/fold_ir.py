@@ -12,6 +12,7 @@ have or LLVM splits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from numba import types
@@ -20,9 +21,8 @@ from numba.extending import intrinsic
 from numgrad.codegen.llvm.combine_ir import Combine, is_float
 from numgrad.codegen.llvm.run_ir import (
     RUN,
-    RUN_LANES,
     fold_lanes,
-    fold_run,
+    fold_runs,
     nothing_of,
     room_for,
 )
@@ -436,14 +436,12 @@ class _Follow:
             spread = None if centre is None else splat(builder, centre, lanes)
             return self.transform.emit(builder, self.source, self.target, x, spread)  # type: ignore[misc]
 
+        each_run = self.each_run(builder, places[0], count)
         if not (self.calls or self.transform.is_dear):
-            self.each_run(
-                builder,
-                places[0],
-                count,
+            each_run(
                 lambda first, index, lanes, mask: transformed(
                     builder.add(first, index), lanes, mask
-                ),
+                )
             )
             return
         room = room_for(self.context, builder, self.target, RUN)
@@ -458,13 +456,7 @@ class _Follow:
             else:
                 each_masked(builder, count, self.lanes, body, at_once=2)
 
-        self.each_run(
-            builder,
-            places[0],
-            count,
-            lambda _, index, lanes, mask: room.read(index, lanes, mask),
-            compute,
-        )
+        each_run(lambda _, index, lanes, mask: room.read(index, lanes, mask), before=compute)
 
     def runs_of_lanes(self, place: Place, source: Place, count: Any) -> None:
         """Fold runs of lanes, each to a number."""
@@ -473,34 +465,11 @@ class _Follow:
             def read(first: Any, index: Any, lanes: int, mask: Any) -> Any:
                 return places[1].read(builder.add(first, index), lanes, mask)
 
-            self.each_run(builder, places[0], numbers[0], read)
+            self.each_run(builder, places[0], numbers[0])(read)
 
         apart(self.builder, "runs_of_lanes", emit, [place, source], [count])
 
-    def each_run(
-        self,
-        builder: Any,
-        place: Place,
-        count: Any,
-        read: Callable[[Any, Any, int, Any], Any],
-        before: Callable[[Any, Any], None] | None = None,
-    ) -> None:
-        """Fold up to `RUN` numbers at a time."""
-        room = room_for(self.context, builder, self.target, RUN_LANES)
-        with loop(builder, count, RUN) as (first, _):
-            left = builder.sub(count, first)
-            is_last = builder.icmp_signed("<", left, integer(RUN))
-            length = builder.select(is_last, left, integer(RUN))
-            if before is not None:
-                before(first, length)
-            (number,) = fold_run(
-                builder,
-                self.combine,
-                self.target,
-                self.nothing,
-                lambda index, lanes, mask: read(first, index, lanes, mask),
-                length,
-                room,
-                masks=is_float(self.source),
-            )
-            place.write(builder.sdiv(first, integer(RUN)), 1, number)
+    def each_run(self, builder: Any, place: Place, count: Any) -> Callable[..., None]:
+        """Return `fold_runs` of so many numbers, which lacks what reads them."""
+        masks = is_float(self.source)
+        return partial(fold_runs, builder, self.combine, self.nothing, place, count, masks=masks)

@@ -12,7 +12,7 @@ from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
-from numgrad.ops.movement.casts import clone
+from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
