@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import numgrad
 from numgrad.jit.front import compiled
 from tests.answers import plugin
 from tests.cases import is_sample
@@ -62,6 +63,15 @@ def traced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """
     if is_sample(request.config):
         monkeypatch.setattr(compiled, "build", Uncompiled)
+
+
+@pytest.fixture
+def every_warning() -> Iterator[None]:
+    """Have warnings given again that a process gives once."""
+    before = numgrad.is_warn_always_enabled()
+    numgrad.set_warn_always(True)
+    yield
+    numgrad.set_warn_always(before)
 
 
 @pytest.fixture

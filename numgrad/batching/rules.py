@@ -307,7 +307,14 @@ def _move(size: int, input: Part, source: Layout, target: Layout, shared: Layout
     return result
 
 
-def _as_strided_scatter(size: int, input: Part, src: Part, outer: Layout, inner: Layout) -> Tensor:
+def _as_strided_scatter(
+    size: int,
+    input: Part,
+    src: Part,
+    outer: Layout,
+    inner: Layout,
+    storage_offset: int | None = None,
+) -> Tensor:
     outer, inner = _with_examples((outer, inner), size)
     result: Tensor = CATALOGUE["as_strided_scatter"].apply(
         input.every(size), src.every(size), outer=outer, inner=inner

@@ -43,13 +43,13 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["combined", "folding", "identity", "in_blocks", "without_folds"]
+__all__ = ["folding", "identity", "in_blocks", "lane_of", "without_folds"]
 
 SPELLED = 16  # numbers whose sum is one expression
 _RUNTIME = "numgrad.codegen.fold_runtime"
 
 Room = Callable[[Fold, int | None], str]
-Across = Callable[[Fold], tuple[Sequence[Statement], Fold]]
+Across = Callable[[Fold, str], tuple[Sequence[Statement], Statement]]
 
 
 def folding(function: str, kind: str, *arguments: Any) -> Call:
@@ -57,7 +57,12 @@ def folding(function: str, kind: str, *arguments: Any) -> Call:
     return call(Name(f"{function}_{kind}", _RUNTIME), *arguments)
 
 
-def combined(kind: str, one: Expression, other: Expression) -> Expression:
+def lane_of(row: Expression, block: Expression, lanes: Expression) -> Expression:
+    """Return to which lane a row is dealt, counted from the first block on."""
+    return plus(times(block, lanes), combine("&", row, combine("-", lanes, 1)))
+
+
+def _combined(kind: str, one: Expression, other: Expression) -> Expression:
     """Return two values combined."""
     sign = SCALAR_OPS[COMBINES[kind].operation].symbol
     return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
@@ -85,8 +90,9 @@ def in_blocks(
         Returns the name of an array for what the blocks of a `Fold` are combined to: `LEVELS` of
         `numgrad.codegen.fold_runtime`.
     across : callable
-        Of a `Fold` that is the whole of a loop that stands further out, returns what to do in front
-        of its run, and a `Fold` of blocks in its place.
+        Of a `Fold` that is the whole of a loop that stands further out, and the index of the loop
+        that it stands in, returns what to do in front of its run, and what in its place: a `Fold`
+        of blocks, or what keeps the values.
 
     Examples
     --------
@@ -96,7 +102,7 @@ def in_blocks(
     >>> fold = Fold("s", "sum", element, "i", [stored], np.dtype("float64"), whole="lo")
     >>> loop = For("i", Name("lo"), combine("+", "lo", 1024), [fold])
     >>> rows = [For("lo", ZERO, Name("n"), [loop], Number(1024))]
-    >>> blocks = in_blocks(rows, lambda fold: "levels", lambda fold: ((), fold))
+    >>> blocks = in_blocks(rows, lambda fold: "levels", lambda fold, loop: ((), fold))
     >>> lines = without_folds(blocks, lambda fold, count: "room")
     >>> print(print_module([Function("f", ["x", "y", "n"], lines)]).partition("def ")[2])
     f(x, y, n):
@@ -148,7 +154,7 @@ class _Blocks:
         self.open = outside
         return [*before, replace(loop, body=body), *after]
 
-    def _fold(self, fold: Fold, around: tuple[str, ...]) -> Fold:
+    def _fold(self, fold: Fold, around: tuple[str, ...]) -> Statement:
         """Return the reduction of a block."""
         if fold.whole in around:
             counter, block = Name(f"k{fold.target}"), Name(f"d{fold.target}")
@@ -159,7 +165,7 @@ class _Blocks:
             each = Do(folding("merge", fold.kind, levels, counter, block, nothing), fold.origin)
             done: list[Statement] = [each, Assign(counter.id, plus(counter, 1))]
             return replace(fold, target=block.id, each=done, whole="")
-        start, of_block = self.across(fold)
+        start, of_block = self.across(fold, around[-1])
         self.open[fold.target] = fold.run, start, ()
         return of_block
 
@@ -169,8 +175,8 @@ def without_folds(
 ) -> list[Statement]:
     """Return statements with memory and calls in the place of reductions.
 
-    A `Fold` whose run begins further out, or in front of an `If` or `While`, stays as it is. It has
-    one block, or each block is a result: what `in_blocks` does is done.
+    A `Fold` whose run begins further out, or in front of an `If` or `While`, stays as it is, unless
+    it is of rows. It has one block, or each block is a result: what `in_blocks` does is done.
 
     Parameters
     ----------
@@ -227,6 +233,10 @@ class _Lowering:
                 )
             elif type(line) is While:
                 lines.append(While(line.condition, self.of(line.body, ())))
+            elif type(line) is Fold and line.place is not None:
+                array = Name(line.target)
+                joined = _combined(line.kind, Load(array, line.place), line.value)
+                lines.append(Store(array, line.place, joined, line.origin))
             elif type(line) is Fold and any(loop.index == line.run for loop in around):
                 start = next(k for k, loop in enumerate(around) if loop.index == line.run)
                 run = _Run(line, around[start:], self.room, self.turns)
@@ -324,16 +334,16 @@ class _Run:
         kind, dtype = self.fold.kind, self.fold.dtype
         terms: list[Expression] = [Load(self.array, Number(k)) for k in range(count)]
         if dtype.kind == "c":
-            terms = [combined(kind, self.nothing, term) for term in terms]
+            terms = [_combined(kind, self.nothing, term) for term in terms]
         half = SPELLED // 2
         while half:
             rest = terms[max(0, len(terms) - half) : half]
-            terms = [combined(kind, *pair) for pair in zip(terms, terms[half:], strict=False)]
+            terms = [_combined(kind, *pair) for pair in zip(terms, terms[half:], strict=False)]
             terms += rest
             half //= 2
         # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
         begins = kind == "sum" and dtype.kind == "f"
-        return combined(kind, terms[0], self.nothing) if begins else terms[0]
+        return _combined(kind, terms[0], self.nothing) if begins else terms[0]
 
 
 def _in_memory(fold: Fold, loop: For) -> Load | None:

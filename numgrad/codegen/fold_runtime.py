@@ -6,6 +6,7 @@ Each function there is once for each kind of `COMBINES`: ``fold_sum``, ``fold_ma
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from numba import types
@@ -15,8 +16,8 @@ from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.combine_ir import ADD, COMBINES, Combine, is_float
 from numgrad.codegen.llvm.pointers import element, lesser, store
-from numgrad.codegen.llvm.run_ir import RUN_LANES, fold_run, nothing_of, room_for
-from numgrad.codegen.llvm.vector_ir import Place, apart, integer
+from numgrad.codegen.llvm.run_ir import RUN_LANES, fold_lanes, fold_run, nothing_of, room_for
+from numgrad.codegen.llvm.vector_ir import Place, apart, each, integer, lanes_of
 
 __all__ = ["LEVELS", "join_max", "shifted"]
 
@@ -83,56 +84,98 @@ def _make_run(join: Callable[[Any, Any], Any], combine: Combine) -> Any:
             half //= 2
         return lanes[0]
 
-    @type_callable(run)
-    def type_run(context):  # type: ignore[no-untyped-def]
-        return lambda values, start, count, identity: values.dtype
+    def emit(context: Any, builder: Any, dtype: Any, data: Any, *numbers: Any) -> Any:
+        parts, kind = _numbers_of(dtype, combine)
+        first, count = (builder.mul(number, integer(parts)) for number in numbers[:2])
+        source = Place(context, builder, kind, data, first)
+        result = room_for(context, builder, kind, parts)
 
-    @lower_builtin(run, types.Array, types.Integer, types.Integer, types.Any)
-    def lower_run(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        values, *kinds, _ = signature.args
-        data = context.make_array(values)(context, builder, arguments[0]).data
-        first, length = (
-            context.cast(builder, argument, kind, types.int64)
-            for argument, kind in zip(arguments[1:3], kinds, strict=True)
+        def emit_fold(inner: Any, places: list[Place], numbers: list[Any]) -> None:
+            nothing = nothing_of(context, inner, combine, kind)
+            room = room_for(context, inner, kind, parts * RUN_LANES)
+            read, of_floats = places[1].read, is_float(kind)
+            values = fold_run(
+                inner, combine, kind, nothing, read, numbers[0], room, parts, masks=of_floats
+            )
+            for k, value in enumerate(values):
+                places[0].write(integer(k), 1, value)
+
+        apart(builder, "run", emit_fold, [result, source], [count])
+        values = [result.read(integer(k), 1) for k in range(parts)]
+        if parts == 2:
+            number = context.make_complex(builder, dtype)
+            number.real, number.imag = values
+            return number._getvalue()
+        return context.cast(builder, values[0], kind, dtype)
+
+    return _by_instructions(run, emit, lambda values, *_: values.dtype)
+
+
+def _make_combine_lanes(join: Callable[[Any, Any], Any], combine: Combine) -> Any:
+    """Return what combines rows of lanes."""
+
+    def combine_lanes(
+        values: Any, target: int, start: int, rows: int, lanes: int, width: int
+    ) -> None:
+        """Combine rows of `width` values with their lanes, and these to one row, at `target`."""
+        above = [*range(lanes, rows, lanes)]
+        halves = [lanes >> turn for turn in range(1, int(lanes).bit_length())]
+        for row in [*above, *halves]:
+            for i in range(start, start + (min(rows, row + min(row, lanes)) - row) * width):
+                store(values, i, join(element(values, i), element(values, i + row * width)))
+        for i in range(width):
+            store(values, target + i, element(values, start + i))
+
+    def emit(context: Any, builder: Any, dtype: Any, data: Any, *numbers: Any) -> Any:
+        parts, kind = _numbers_of(dtype, combine)
+        target, start, rows, lanes, width = numbers
+        target, start, width = (
+            builder.mul(each, integer(parts)) for each in (target, start, width)
         )
-        return _emit(context, builder, combine, values.dtype, data, first, length)
+        places = [Place(context, builder, kind, data, at) for at in (target, start)]
 
-    return run
+        def emit_fold(inner: Any, places: list[Place], numbers: list[Any]) -> None:
+            fold_lanes(inner, combine, kind, *places, *numbers)
+            is_one = inner.icmp_signed("==", numbers[0], integer(1))
+            each(
+                inner,
+                inner.select(is_one, numbers[2], integer(0)),
+                lanes_of(kind),
+                lambda index, many: places[0].write(index, many, places[1].read(index, many)),
+            )
+
+        apart(builder, "combine_lanes", emit_fold, places, [rows, lanes, width])
+        return context.get_dummy_value()
+
+    return _by_instructions(combine_lanes, emit, lambda *_: types.void)
 
 
-def _emit(
-    context: Any, builder: Any, combine: Combine, dtype: Any, data: Any, first: Any, count: Any
-) -> Any:
-    """Emit the call of a function that folds a block; return the result."""
-    parts, kind = 1, types.uint8 if isinstance(dtype, types.Boolean) else dtype
+def _numbers_of(dtype: Any, combine: Combine) -> tuple[int, Any]:
+    """Return how many numbers are combined for a value of a Numba type, and of which type."""
     if isinstance(dtype, types.Complex) and combine is ADD:  # two sums side by side
-        parts, kind = 2, dtype.underlying_float
-        first, count = builder.mul(first, integer(2)), builder.mul(count, integer(2))
-    source = Place(context, builder, kind, data, first)
-    result = room_for(context, builder, kind, parts)
+        return 2, dtype.underlying_float
+    return 1, types.uint8 if isinstance(dtype, types.Boolean) else dtype
 
-    def emit(inner: Any, places: list[Place], numbers: list[Any]) -> None:
-        values = fold_run(
-            inner,
-            combine,
-            kind,
-            nothing_of(context, inner, combine, kind),
-            places[1].read,
-            numbers[0],
-            room_for(context, inner, kind, parts * RUN_LANES),
-            parts,
-            masks=is_float(kind),
-        )
-        for k, value in enumerate(values):
-            places[0].write(integer(k), 1, value)
 
-    apart(builder, "run", emit, [result, source], [count])
-    values = [result.read(integer(k), 1) for k in range(parts)]
-    if parts == 2:
-        number = context.make_complex(builder, dtype)
-        number.real, number.imag = values
-        return number._getvalue()
-    return context.cast(builder, values[0], kind, dtype)
+def _by_instructions(function: Any, emit: Callable[..., Any], result: Callable[..., Any]) -> Any:
+    """Have `emit` write what compiled code does in a function of values and some integers."""
+
+    @type_callable(function)
+    def type_function(context):  # type: ignore[no-untyped-def]
+        return wraps(function)(result)  # whose parameters Numba looks at
+
+    @lower_builtin(function, types.Array, types.VarArg(types.Any))
+    def lower_function(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        values, *kinds = signature.args
+        data = context.make_array(values)(context, builder, arguments[0]).data
+        numbers = [
+            context.cast(builder, argument, kind, types.int64)
+            for argument, kind in zip(arguments[1:], kinds, strict=True)
+            if isinstance(kind, types.Integer)
+        ]
+        return emit(context, builder, values.dtype, data, *numbers)
+
+    return function
 
 
 # --- more than a block ---------------------------------------------------------------------------
@@ -146,7 +189,7 @@ def shifted(values, filled):  # type: ignore[no-untyped-def]
     return filled - SUM_BLOCK
 
 
-def _make(join: Any, run: Any) -> Any:
+def _make(run: Any, combine_lanes: Any) -> Any:
     """Return ways of combining any number of values."""
 
     @inline
@@ -193,19 +236,6 @@ def _make(join: Any, run: Any) -> Any:
         return element(levels, start)
 
     @inline
-    def halve(values, start, live, lanes, width):  # type: ignore[no-untyped-def]
-        """Combine the upper half of rows into the lower one, and again, from `start` on."""
-        half = lanes >> 1
-        while half > 0:
-            if live > half:
-                other = start + half * width
-                for i in range((live - half) * width):
-                    value = join(element(values, start + i), element(values, other + i))
-                    store(values, start + i, value)
-                live = half
-            half >>= 1
-
-    @inline
     def fold_rows(values, rows, lanes, block, width, out, identity):  # type: ignore[no-untyped-def]
         """Combine rows of `width` values to the elements of `out`.
 
@@ -215,27 +245,14 @@ def _make(join: Any, run: Any) -> Any:
             for i in range(width):
                 store(out, i, identity)
             return
+        held = lanes  # rows of a block that are there
         blocks = (rows + block - 1) // block
-        for k in range(blocks):
-            start = k * lanes * width
-            halve(values, start, lesser(lanes, rows - k * block), lanes, width)
-            if lanes > 1:
-                for i in range(width):
-                    store(values, k * width + i, element(values, start + i))
-        while blocks > 1:
-            rows = blocks
-            blocks = (rows + block - 1) // block
+        while blocks > 0:
             for k in range(blocks):
-                start = k * block * width
-                count = lesser(block, rows - k * block)
-                for row in range(lanes, count):
-                    at, other = start + (row & (lanes - 1)) * width, start + row * width
-                    for i in range(width):
-                        value = join(element(values, at + i), element(values, other + i))
-                        store(values, at + i, value)
-                halve(values, start, lesser(lanes, count), lanes, width)
-                for i in range(width):
-                    store(values, k * width + i, element(values, start + i))
+                count = lesser(held, rows - k * block)
+                combine_lanes(values, k * width, k * held * width, count, lanes, width)
+            held, rows = block, blocks
+            blocks = (rows + block - 1) // block if rows > 1 else 0
         for i in range(width):
             store(out, i, element(values, i))
 
@@ -244,6 +261,6 @@ def _make(join: Any, run: Any) -> Any:
 
 for _kind, _combine in COMBINES.items():
     _join = globals()[f"join_{_kind}"]
-    _run = _make_run(_join, _combine)
-    for _function in (_run, *_make(_join, _run)):
+    _run, _lanes = _make_run(_join, _combine), _make_combine_lanes(_join, _combine)
+    for _function in (_run, *_make(_run, _lanes)):
         globals()[f"{_function.__name__}_{_kind}"] = _function

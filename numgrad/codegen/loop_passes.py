@@ -56,7 +56,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Store: ("array", "index", "value"),
     Do: ("value",),
     For: ("first", "last", "step", "body"),
-    Fold: ("value", "each"),
+    Fold: ("value", "place", "each"),
     While: ("condition", "body"),
     If: ("condition", "then", "otherwise"),
     Interpreted: ("body",),

@@ -245,7 +245,9 @@ class Fold:
     of `numgrad.kernels.reduce.order`, a block after the other: `target` is the result of a block,
     and `each` is done with it. Where `whole` is the index of a loop around, or of one that threads
     share, `target` is the result of all blocks of its turns, and `each` is done once, behind that
-    loop. `numgrad.codegen.fold_passes` makes statements of it.
+    loop. With a `place` each turn is a row of many runs side by side: a value is combined with the
+    element there of the array `target`, in the lane that the row is dealt to.
+    `numgrad.codegen.fold_passes` makes statements of it.
     """
 
     target: str
@@ -256,6 +258,7 @@ class Fold:
     dtype: Any = None
     origin: str = ""
     whole: str = ""
+    place: Expression | None = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from numgrad.codegen.angle_passes import blocked_angles
 from numgrad.codegen.expression import Symbol, emit
-from numgrad.codegen.fold_passes import without_folds
+from numgrad.codegen.fold_passes import lane_of, without_folds
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -59,7 +59,7 @@ CONTIGUOUS, CONSTANT, STEPS = "1", "0", "g"
 # Outputs are contiguous, or the values are added up: those of a row in blocks, each to a number of
 # its own; or element by element of rows, which are dealt out among lanes.
 SUM_OF_ROW, SUM_OF_ROWS = "r", "c"
-_DEAL = ("shift", "block", "lanes", "width")
+_DEAL = ("shift", "lanes", "width")
 
 
 _I = Name("i")
@@ -152,7 +152,7 @@ def strided_loop(inputs: Sequence[str], formula: Formula, pattern: str, modes: s
         takes sums of a row, the loop has one more argument: room for `width` values, a block of the
         sum. If there are outputs that take sums of rows, `steps` also leads to the numbers of the
         rows that are added up for each of them, and the last argument is how these are dealt out
-        (`numgrad.kernels.pointwise.summing_calls`): four numbers for each.
+        (`numgrad.kernels.pointwise.summing_calls`): three numbers for each.
     """
     parts = _parts(inputs, formula, pattern)
     outputs = list(parts.outcomes)
@@ -206,15 +206,14 @@ def _write(o: str, value: Expression, mode: str) -> Statement:
         return Fold(f"{o}_sum", "sum", value, "i", [Store(Name(o), place, Name(f"{o}_sum"))])
     if mode == CONTIGUOUS:
         return Store(Name(o), plus(f"{o}_at", _I), value)
-    place = plus(f"{o}_lane", _I)
-    return Store(Name(o), place, combine("+", Load(Name(o), place), value))
+    return Fold(o, "sum", value, "_", place=plus(f"{o}_lane", _I))
 
 
 def _lane(o: str) -> Expression:
     """Return where the lane of a row begins."""
-    block = times(combine(">>", f"{o}_n_at", f"{o}_shift"), f"{o}_block")
-    lane = times(combine("&", f"{o}_n_at", f"{o}_lanes"), f"{o}_width")
-    return plus(f"{o}_at", block, lane)
+    row = Name(f"{o}_n_at")
+    lane = lane_of(row, combine(">>", row, f"{o}_shift"), Name(f"{o}_lanes"))
+    return plus(f"{o}_at", times(lane, f"{o}_width"))
 
 
 def _step(k: int, dim: str) -> Expression:

@@ -119,7 +119,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """Return ``func(*primals)`` and the function that maps tangents to its derivative.
 
     Mirrors ``torch.func.linearize`` and ``jax.linearize``: with J the Jacobian, that function
-    computes J v, without running `func` again.
+    computes J v, without running `func` again. Alone among the transformations it lets `func` write
+    to tensors that it captured.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def linear_map(
         specs[:] = spec, aux_spec
         return outputs, aux
 
-    linear = Linearized(flat, leaves)
+    linear = Linearized(flat, leaves, writes=api == _LINEARIZE)
     spec, aux_spec = specs
     return linear, spec, pytree.unflatten(aux_spec, linear.others) if has_aux else None
 

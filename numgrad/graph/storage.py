@@ -14,6 +14,7 @@ from numgrad.runtime.memory import empty
 __all__ = ["Span", "array_within", "compact", "offset_of", "span_of", "tensor_within"]
 
 Array = np.ndarray[Any, Any]
+_FAR = 1 << 62  # bytes from memory to a view of nothing: further, and there were no address
 
 
 class Span(NamedTuple):
@@ -86,9 +87,11 @@ def array_within(
     >>> array_within(np.arange(4.0).view(np.uint8), np.float64, (2,), (16,), 8)
     array([1., 3.])
     """
-    if 0 in shape:  # NumPy's views without elements may point outside
-        last = memory.size - memory.size % np.dtype(dtype).itemsize
-        return np.ndarray(shape, dtype, memory, min(max(offset, 0), last), strides)
+    if 0 in shape:  # views without elements may point outside
+        whole = _elements(memory, dtype)
+        size = whole.itemsize
+        steps = tuple([step // size for step in strides])
+        return strided_view(whole, (shape, steps, min(max(offset, 0), _FAR) // size))
     if offset < 0:
         raise ValueError("an array can't start before its memory")
     return np.ndarray(shape, dtype, memory, offset, strides)
@@ -104,10 +107,14 @@ def tensor_within(array: Array, memory: Array) -> Tensor:
     2
     """
     tensor = wrap(array)
-    if array.base is memory:
-        whole = memory.size - memory.size % array.itemsize
-        tensor._owner = memory[:whole].view(array.dtype)
+    if array.base is memory or not array.size:
+        tensor._owner = _elements(memory, array.dtype)
     return tensor
+
+
+def _elements(memory: Array, dtype: Any) -> Array:
+    """Return some bytes as elements, without what is left over."""
+    return memory[: memory.size - memory.size % np.dtype(dtype).itemsize].view(dtype)
 
 
 def compact(array: Array) -> tuple[Array, tuple[int, ...]]:

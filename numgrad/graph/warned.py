@@ -4,11 +4,33 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import ClassVar
 
 from numgrad.graph.frames import is_of_package
 from numgrad.graph.modes.state import modes
 
-__all__ = ["warn"]
+__all__ = ["Repetition", "is_due", "warn"]
+
+
+class Repetition:
+    """The warnings that are given once in a process: whether always all the same, and which were.
+
+    Attributes
+    ----------
+    always : bool
+        What `numgrad.set_warn_always` was told.
+    given : set of str
+    """
+
+    always = False
+    given: ClassVar[set[str]] = set()
+
+
+def is_due(message: str) -> bool:
+    """Return whether to give a warning that is given once in a process; from then on it was."""
+    due = Repetition.always or message not in Repetition.given
+    Repetition.given.add(message)
+    return due
 
 
 def _is_ours(file: str) -> bool:

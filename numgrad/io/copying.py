@@ -11,7 +11,7 @@ import numpy as np
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TracedTensor, TraceError, at_hand, is_traced_array, note_numbers
 from numgrad.graph.storage import array_within, compact, span_of, tensor_within
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, holder_of, wrap
 
 __all__ = ["attributes_of", "deep_copy", "reduce_tensor", "shallow_copy", "warn_of_hooks"]
 
@@ -42,6 +42,8 @@ def warn_of_hooks(tensor: Tensor) -> None:
 def shallow_copy(self: Tensor) -> Tensor:
     """Return another tensor on the same memory: a leaf, without the gradient."""
     made = wrap(self._array)
+    if self._base is not None or self._owner is not None:
+        made._owner = holder_of(self)
     if self.requires_grad:
         made._edge = None
     vars(made).update(attributes_of(self))

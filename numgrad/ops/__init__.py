@@ -31,6 +31,7 @@ _FAMILIES = {
     "movement": [
         "casts",
         "complex_views",
+        "copies",
         "diagonals",
         "joining",
         "padding",

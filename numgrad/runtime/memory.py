@@ -19,7 +19,7 @@ import numpy as np
 
 from numgrad.base.tuning import RECYCLED_BYTES, RECYCLED_ELEMENTS
 
-__all__ = ["MemoryStats", "empty", "empty_cache", "memory_stats", "set_memory_limit"]
+__all__ = ["Lease", "MemoryStats", "empty", "empty_cache", "memory_stats", "set_memory_limit"]
 
 ALIGNMENT = 64
 FIRST_OCTAVE = (RECYCLED_BYTES - 1).bit_length() - 1
@@ -70,7 +70,7 @@ def empty(shape: int | tuple[int, ...], dtype: np.typing.DTypeLike) -> np.ndarra
     if nbytes < RECYCLED_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     buffer = _pool.take(nbytes)
-    lease = _Lease(nbytes, np.uint8, buffer.memory)
+    lease = Lease(nbytes, np.uint8, buffer.memory)
     lease.buffer = buffer
     lease.give = _pool.give
     return np.ndarray(shape, dtype, lease)
@@ -156,7 +156,7 @@ class _Buffer:
         self.returned = 0  # when it last came back, as a running number
 
 
-class _Lease(np.ndarray):
+class Lease(np.ndarray):
     """What a large array stands on: hands its buffer back when the last array is gone."""
 
     __slots__ = ("buffer", "give")

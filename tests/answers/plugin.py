@@ -15,6 +15,7 @@ import json
 import math
 import os
 import pickle
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -152,26 +153,41 @@ def _alike(one: Any, two: Any, compare_values: bool) -> bool:
     if isinstance(one, float):
         if not isinstance(two, float):
             return False
-        return not compare_values or _near(_stored(one, two), _stored(two, one))
+        return not compare_values or _near(np.array(one), np.array(two))
+    if isinstance(one, str) and isinstance(two, str):
+        return one == two or _say_the_same(one, two, compare_values)
     return type(one) is type(two) and bool(one == two)
 
 
-def _stored(number: float, other: float) -> np.ndarray:
-    """Return a number as what it came from: float32, if that holds it and what it stands beside."""
-    with np.errstate(over="ignore"):
-        single = all(
-            float(np.float32(each)) == each or math.isnan(each) for each in (number, other)
-        )
-    return np.array(number, np.float32 if single else np.float64)
+def _say_the_same(one: str, two: str, compare_values: bool) -> bool:
+    """Compare texts, of which numbers may differ by a rounding of what they print."""
+    words, others = _FRACTION.split(one), _FRACTION.split(two)
+    if words[::2] != others[::2]:
+        return False
+    for was, now in zip(words[1::2], others[1::2], strict=True):
+        last = 10.0 ** -len(was.partition(".")[2])
+        if compare_values and not math.isclose(float(was), float(now), rel_tol=1e-9, abs_tol=last):
+            return False
+    return True
+
+
+_FRACTION = re.compile(r"(-?\d+\.\d+)")
 
 
 def _near(was: np.ndarray, now: np.ndarray) -> bool:
-    """Compare numbers up to some roundings of a float32, which cancellation makes larger."""
+    """Compare numbers up to some roundings, which cancellation makes larger."""
     if was.dtype.kind not in "fc":
         return bool((was == now).all())
     scale = np.nanmax(np.abs(np.where(np.isfinite(was), was, 0)), initial=1.0)
-    tolerance = 1e-4 if was.dtype.itemsize // (1 + (was.dtype.kind == "c")) <= 4 else 1e-9
+    tolerance = 1e-4 if _is_single(was) and _is_single(now) else 1e-9
     return bool(np.allclose(was, now, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+
+
+def _is_single(numbers: np.ndarray) -> bool:
+    """Whether a float32 holds each number exactly: it comes from one, whatever it is kept as."""
+    single = np.float32 if numbers.dtype.kind == "f" else np.complex64
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array_equal(numbers.astype(single).astype(numbers.dtype), numbers, equal_nan=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -213,6 +213,11 @@ def test_records_differ_by_numbers_words_and_length_but_not_by_roundings() -> No
     assert not differs(record, changed(0, 2, float(np.float32(2.0 + 1e-6))))
     assert differs(record, changed(0, 2, 2.0 + 1e-6))
     assert differs(record, changed(0, 2, 1e300))
+    said = changed(1, 4, ["is 0.5000 of 0.16646719195167448"])
+    for words in ("is 0.5001 of 0.16646719195167453", "is 0.5000 of 0.16646719195167448"):
+        assert not differs(said, changed(1, 4, [words]))
+    for words in ("is 0.5004 of 0.16646719195167448", "is 0.5000 of 0.1664672", "is 0.5000 in 0.1"):
+        assert differs(said, changed(1, 4, [words]))
     assert differs(record, changed(0, 2, math.nan))
     assert differs(record, changed(0, 2, 2.1))
     assert differs(record, changed(0, 2, 2))

@@ -78,17 +78,14 @@ def test_programs_for_several_devices_find_tensors_on_the_cpu(lib: Any) -> None:
 
 
 def test_transposing_other_than_matrices_by_an_attribute_warns(lib: Any) -> None:
-    repeat = getattr(lib, "set_warn_always", None)  # PyTorch warns once in a process otherwise
-    if repeat:
-        repeat(True)
+    lib.set_warn_always(True)  # PyTorch warns once in a process otherwise
     try:
         with pytest.warns(UserWarning, match="The use of `x.T` on tensors of dimension other than"):
             assert lib.ones(2, 3, 4).T.shape == (4, 3, 2)
         with pytest.warns(UserWarning, match="Tensor.T is deprecated on 0-D tensors"):
             assert lib.tensor(1.0).T.shape == ()
     finally:
-        if repeat:
-            repeat(False)
+        lib.set_warn_always(False)
 
 
 def test_inverting_floats_is_refused(lib: Any) -> None:

@@ -54,7 +54,7 @@ def same_as_a_loop(
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.sampled(0.15, by="name")
+@pytest.mark.sampled(0.09, by="name")
 @every_call
 def test_results(name, number):
     call = call_of(name, number)
@@ -79,7 +79,7 @@ def has_derivative(call: BatchedCall) -> bool:
     return True
 
 
-@pytest.mark.sampled(0.08)
+@pytest.mark.sampled(0.04)
 @every_call
 def test_derivatives_inside(name, number):
     call = call_of(name, number)

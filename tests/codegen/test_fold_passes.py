@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.base.tuning import SUM_BLOCK, SUM_LANES
-from numgrad.codegen.fold_passes import SPELLED, in_blocks, without_folds
+from numgrad.codegen.fold_passes import (
+    SPELLED,
+    identity,
+    in_blocks,
+    lane_of,
+    without_folds,
+)
 from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import (
@@ -30,6 +36,7 @@ from numgrad.codegen.loops import (
     Statement,
     Store,
     call,
+    combine,
     plus,
     times,
 )
@@ -164,7 +171,7 @@ def test_all_blocks_of_a_loop_are_combined(
     def levels(fold: Fold) -> str:
         return "levels"
 
-    def across(fold: Fold) -> tuple[list[Statement], Fold]:
+    def across(fold: Fold, loop: str) -> tuple[list[Statement], Fold]:
         return [Assign("first", Name("count"))], replace(fold, whole="")
 
     def marked(whole: str) -> list[Statement]:
@@ -229,6 +236,31 @@ def test_values_that_lie_in_memory_are_combined_from_there(data: st.DataObject) 
     read = [x[step * i + offset + 3] * (1 + is_doubled) for i in range(first, first + count)]
     assert repr(found) == repr(of_block(kind, read))
     assert bool(rooms) == (step == 2 or writes or is_doubled)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.sampled_from(list(JOINS)), st.integers(1, 40), st.integers(1, 4), st.integers(0, 99))
+def test_rows_are_dealt_out_among_lanes(kind: str, rows: int, width: int, seed: int) -> None:
+    """Those of a block: each column of a lane has its rows combined, one after the other."""
+    x, lanes, block = numbers(rows * width, seed), 4, 16
+    row, blocks = Name("row"), -(-rows // block)
+    lane = lane_of(row, combine("//", row, block), Number(lanes))
+    value = Load(Name("x"), plus(times(row, width), "i"))
+    fold = Fold("lanes", kind, value, "row", dtype=F8, place=plus(times(lane, width), "i"))
+    count = blocks * lanes * width
+    every, kept = Number(count), Load(Name("lanes"), Name("k"))
+    made: list[Statement] = [
+        For("k", ZERO, every, [Store(Name("lanes"), Name("k"), identity(kind, F8))]),
+        For("row", ZERO, Number(rows), [For("i", ZERO, Number(width), [fold])]),
+        For("k", ZERO, every, [Store(Name("out"), Name("k"), kept)]),
+    ]
+    lines = without_folds(made, lambda fold, count: "room")
+    found = ran(lines, {"lanes": count}, x * lanes)
+    expected = [float(COMBINES[kind].identity(F8).real)] * count
+    for k, each in enumerate(x):
+        at = (k // width // block * lanes + k // width % lanes) * width + k % width
+        expected[at] = JOINS[kind](expected[at], each)
+    assert list(map(repr, found)) == list(map(repr, expected))
 
 
 def test_a_run_that_begins_further_out_is_left() -> None:

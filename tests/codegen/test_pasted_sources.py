@@ -51,9 +51,9 @@ class Pasting:
                 patch.setattr(module, "compile_functions", self.compile)
             return bits(run())
 
-    def compile(self, made: Sequence[Function], *, doc: str = "", for_loops: bool = False) -> Any:
+    def compile(self, made: Sequence[Function], **options: Any) -> Any:
         """Return what a user makes of the source that is shown of a kernel."""
-        source = compile_functions(made, doc=doc, for_loops=for_loops).source
+        source = compile_functions(made, **options).source
         check(source)
         self.sources.append(source)
         name = f"pasted_{len(self.sources)}"
@@ -179,7 +179,7 @@ def _stepped(random: Random) -> Callable[[Any, Any], Any]:
     return lambda c, row: chosen[1](chosen[0](c, row), row)
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.1)
 @pytest.mark.parametrize("seed", range(6))
 def test_loops(pasting: Pasting, seed: int) -> None:
     random = Random(seed)

@@ -110,9 +110,9 @@ INSTEAD = (
     ),
     Instead(
         "settings",
-        "(set|is)_warn_always(_enabled)? init_num_threads set_num_interop_threads",
-        "Python's `warnings.simplefilter('always')` has every warning told; `set_num_threads` says "
-        "how many threads an operation may have, and operations run one after the other.",
+        "init_num_threads set_num_interop_threads",
+        "`set_num_threads` says how many threads an operation may have, and operations run one "
+        "after the other.",
     ),
     Instead(
         "parts of autograd",

@@ -125,3 +125,14 @@ def test_new_data_leave_a_tensor_inference_or_not() -> None:
 def test_a_division_with_no_rounding_records_the_node_of_one() -> None:
     x = ng.ones(2, requires_grad=True)
     assert ng.div(x, 2, rounding_mode=None).grad_fn.name() == (x / 2).grad_fn.name()
+
+
+def test_a_view_finds_its_history_by_itself() -> None:
+    w, base = ng.ones(4, requires_grad=True), ng.ones(4)
+    view = base[:2]
+    base.mul_(w)
+    view.retain_grad()
+    view.mul_(3)
+    (view * 2).sum().backward()
+    assert view.grad is not None and view.grad.tolist() == [2.0, 2.0]
+    assert w.grad is not None and w.grad.tolist() == [6.0, 6.0, 0.0, 0.0]

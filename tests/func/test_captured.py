@@ -12,8 +12,11 @@ import pytest
 
 import numgrad as ng
 
-# What PyTorch says to itself when it first pushes a tangent.
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+# What PyTorch says to itself when it first pushes a tangent, and when it makes a linear function.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+    pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node"),
+]
 
 # Writes to ``c``, with what they write at hand: the arguments `x` and `y`.
 WRITES = """
@@ -186,6 +189,55 @@ def test_the_error_names_the_overload_that_writes(lib: Any, kind: str, line: str
     assert f"(aten::{overload})" in str(error.value)
 
 
+# Writes that leave the same however often a function runs, as PyTorch's `linearize` has it run.
+REPEATED = """
+c.copy_(x * x)
+c.fill_(2)
+c.zero_()
+c.clamp_(2, 3)
+c.__setitem__(0, x[0] * x[1])
+c.__setitem__(0, 1.5)
+c.masked_fill_(y > 3, 0.5)
+c[:1].copy_(x[1:])
+c.data.fill_(3)
+c.detach().fill_(3)
+torch.no_grad()(lambda: c.fill_(4))()
+"""
+
+
+@pytest.mark.parametrize("kind", ["plain", "view"])
+@pytest.mark.parametrize("write", REPEATED.strip().splitlines())
+def test_linearize_lets_a_function_write_to_what_it_captured(
+    torch: Any, write: str, kind: str
+) -> None:
+    found = []
+    for lib in (ng, torch):
+        captured = CAPTURED[kind](lib)
+        x = lib.tensor([1.0, 2.0])
+
+        def f(x: Any, lib: Any = lib, captured: Any = captured) -> Any:
+            run(lib, write, c=captured, x=x, y=lib.tensor([3.0, 4.0]))
+            return captured * x * x
+
+        func = ng.func if lib is ng else importlib.import_module("torch.func")
+        output, push = func.linearize(f, x)
+        tangent = push(lib.tensor([1.0, 10.0]))
+        found.append([each.detach().tolist() for each in (output, tangent, captured, x)])
+    assert found[0] == found[1]
+
+
+def test_linearize_within_another_function_lets_it_write_to_nothing_more(lib: Any) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+    captured, x = lib.ones(2), lib.tensor([1.0, 2.0])
+
+    def f(x: Any) -> Any:
+        return func.linearize(lambda y: captured.mul_(2) * y, x)[0].sum()
+
+    with pytest.raises(RuntimeError, match=r"\(aten::mul_.Tensor\) that would mutate a captured"):
+        func.grad(f)(x)
+    assert captured.tolist() == [1.0, 1.0]
+
+
 OUTER = {
     "the argument": lambda x: (x, x),
     "what it is a view of": lambda x: (x, x[:2]),
@@ -274,6 +326,10 @@ def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) ->
         def backward(ctx: Any, g: Any) -> Any:
             return g * 2
 
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * 2
+
     names = []
 
     def f(x: Any) -> Any:
@@ -288,6 +344,18 @@ def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) ->
     func.vjp(f, x)
     f(x)
     assert names == ["DoubleBackward", *["DoubleGeneratedBackward"] * 4, "DoubleBackward"]
+    names.clear()
+    func.linearize(f, x)  # which calls the function several times in PyTorch
+    assert set(names) == {"DoubleBackward"}
+    names.clear()
+    for transform in (
+        lambda: func.vjp(f, x)[0],
+        lambda: func.grad_and_value(f)(x)[1],
+        lambda: func.vjp(lambda x: func.vjp(f, x)[0], x)[0],
+        lambda: func.linearize(f, x)[0],
+    ):
+        value = transform()  # what the caller gets is part of a graph outside
+        assert value.grad_fn.next_functions[0][0].name() == "DoubleBackward"
 
 
 @pytest.mark.parametrize("outer", [False, True])

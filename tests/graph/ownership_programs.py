@@ -86,6 +86,21 @@ def operations(lib: Any) -> dict[str, Operation]:
             ctx.kept.append(double)
             return double, g, None
 
+    class Gives(Shares):
+        """A sum that gives what nobody holds."""
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, (g * 3).view(4).view(2, 2), None
+
+    class Turns(Shares):
+        """A sum that gives a tensor, and a view of it."""
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            double = g * 2
+            return double.t(), double, None
+
     def written(lib: Any, kept: Any, a: Any, b: Any) -> Any:
         result = a.clone()
         result.add_(b)
@@ -166,6 +181,8 @@ def operations(lib: Any) -> dict[str, Operation]:
         "shares": Operation(2, lambda m, k, a, b: Shares.apply(a, b, k), lambda g: (2 * g, 2 * g)),
         "passes": Operation(2, lambda m, k, a, b: Passes.apply(a, b, k), lambda g: (g, g)),
         "keeps": Operation(2, lambda m, k, a, b: Keeps.apply(a, b, k), lambda g: (2 * g, g)),
+        "gives": Operation(2, lambda m, k, a, b: Gives.apply(a, b, k), lambda g: (2 * g, 3 * g)),
+        "turns": Operation(2, lambda m, k, a, b: Turns.apply(a, b, k), lambda g: (2 * g.T, 2 * g)),
     }
 
 
@@ -173,9 +190,20 @@ def operations(lib: Any) -> dict[str, Operation]:
 NAMES = sorted(operations(ng)) + ["shift"] * 8 + ["multiple", "sum"] * 4
 HOOKS = ["keep", "double", "before", "after", "after", "retain", "retain", "added"]
 # Operations of one node, whose hooks see the gradient of each tensor.
-PLAIN = {"sum", "difference", "multiple", "negative", "copy", "shift", "shares", "passes", "keeps"}
+PLAIN = {
+    "sum",
+    "difference",
+    "multiple",
+    "negative",
+    "copy",
+    "shift",
+    "shares",
+    "passes",
+    "keeps",
+    "gives",
+}
 # Those whose gradients are views of what they are given.
-VIEWS = {"alias", "flat", "lifted", "transpose", "view"}
+VIEWS = {"alias", "flat", "lifted", "transpose", "turns", "view"}
 
 
 class Pass(NamedTuple):
@@ -207,7 +235,7 @@ class Program(NamedTuple):
 _number = st.integers(0, 11)
 _all = tuple(range(12))  # every tensor, some of them twice
 _one = st.sampled_from(["shift"] * 4 + ["multiple"] * 4 + ["alias", "transpose"])
-_two = st.sampled_from(["sum", "passes", "shares", "keeps", "written"])
+_two = st.sampled_from(["sum", "passes", "shares", "keeps", "gives", "written"])
 
 
 def _diamond(a: str, b: str, c: str, d: str, e: str) -> tuple[tuple[str, int, int], ...]:
@@ -265,7 +293,7 @@ def diamonds(hook: str) -> Iterable[Program]:
     towards, grad = backward._replace(inputs=_all), Pass(False, (0,), _all, False, 2, "capture")
     recorded = backward._replace(create_graph=True)
     for ones in itertools.product(("shift", "multiple"), repeat=4):
-        for two in ("sum", "passes", "shares", "keeps", "written"):
+        for two in ("sum", "passes", "shares", "keeps", "gives", "written"):
             nodes = _diamond(*ones[:3], two, ones[3])
             for passes in (
                 (backward, backward),

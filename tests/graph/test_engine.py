@@ -723,6 +723,7 @@ def test_asking_for_the_gradients_of_nothing_raises(lib: Any) -> None:
         lib.autograd.grad(leaf(lib, 1.0).sum(), [])
 
 
+@pytest.mark.usefixtures("every_warning")
 def test_backward_with_create_graph_warns_of_the_cycle() -> None:
     x = ng.tensor([1.0, 2.0], requires_grad=True)
     message = r"^Using backward\(\) with create_graph=True will create a reference cycle between"
@@ -740,6 +741,7 @@ def test_backward_with_create_graph_warns_of_the_cycle() -> None:
     assert silent == []
 
 
+@pytest.mark.usefixtures("every_warning")
 def test_code_whose_module_has_no_name_is_warned_too() -> None:
     program = "x = ng.ones(2, requires_grad=True)\nx.sum().backward(create_graph=True)"
     with pytest.warns(UserWarning, match="will create a reference cycle") as caught:
@@ -749,16 +751,16 @@ def test_code_whose_module_has_no_name_is_warned_too() -> None:
 
 def test_the_warning_of_create_graph_is_pytorchs(torch: ModuleType) -> None:
     said = []
-    before = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)
-    try:
-        for library in (torch, ng):
+    for library in (torch, ng):
+        before = library.is_warn_always_enabled()
+        library.set_warn_always(True)
+        try:
             x = library.tensor(1.0, requires_grad=True)
             with pytest.warns(UserWarning, match="^Using backward") as caught:
                 (x * x).backward(create_graph=True)
             said.append(str(caught[0].message).partition(" (Triggered internally")[0])
-    finally:
-        torch.set_warn_always(before)
+        finally:
+            library.set_warn_always(before)
     assert said[0] == said[1]
 
 

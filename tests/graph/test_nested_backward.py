@@ -17,6 +17,7 @@ from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward import nested
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.modes.state import modes
+from tests.graph.thread_state import state
 
 
 class Calling(ng.autograd.Function):
@@ -176,11 +177,10 @@ def test_an_error_comes_up_from_any_depth_and_all_goes_on(place: str, depth: int
         raise KeyError("deep")
 
     depth = min(depth, 3) if place == "by_unpacking" else depth
-    before = dict(modes.__dict__)
+    before = state()
     with pytest.raises(KeyError, match="deep"):
         _descend(ng, PLACES[place], depth, fail)
-    after = modes.__dict__
-    assert {k: v for k, v in after.items() if v or k in before} == before
+    assert state() == before
     x = ng.ones(2, requires_grad=True)
     (x * 3).sum().backward()
     assert x.grad.tolist() == [3, 3]

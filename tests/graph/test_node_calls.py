@@ -39,6 +39,31 @@ TWO_RESULTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+# Factorisations keep what no gradient flows through; the number is that of the gradients.
+FACTORISATIONS: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
+    "lu": (2, lambda m, x: m.linalg.lu(x)),
+    "lu_factor": (1, lambda m, x: m.linalg.lu_factor(x)),
+    "lu_unpack": (2, lambda m, x: m.lu_unpack(*m.linalg.lu_factor(x))),
+    "solve": (1, lambda m, x: [m.linalg.solve(x, x.detach())]),
+    "solve_ex": (1, lambda m, x: m.linalg.solve_ex(x, x.detach())),
+    "inv_ex": (1, lambda m, x: m.linalg.inv_ex(x)),
+    "cholesky_ex": (1, lambda m, x: m.linalg.cholesky_ex(x)),
+    "slogdet": (2, lambda m, x: m.linalg.slogdet(x)),
+    "qr": (2, lambda m, x: m.linalg.qr(x)),
+    "svd": (3, lambda m, x: m.linalg.svd(x)),
+    "eigh": (2, lambda m, x: m.linalg.eigh(x)),
+}
+# What has nodes, but no derivatives.
+UNDERIVED: dict[str, Callable[[Any, Any], Any]] = {
+    "ldl_factor": lambda m, x: m.linalg.ldl_factor(x)[0],
+    "ldl_factor_ex": lambda m, x: m.linalg.ldl_factor_ex(x)[0],
+    "ldl_solve": lambda m, x: m.linalg.ldl_solve(*m.linalg.ldl_factor(x.detach()), x),
+    "unique": lambda m, x: m.unique(x),
+    "unique_consecutive": lambda m, x: m.unique_consecutive(x, return_counts=True)[0],
+    "bincount": lambda m, x: m.bincount(m.tensor([0, 1]), weights=x[0]),
+}
+
+
 def write_to_a_view(x: Any) -> Any:
     base = x.clone()
     base[:1].mul_(2)
@@ -82,6 +107,40 @@ def test_no_gradient_is_asked_for_of_positions(lib: Any, call: str) -> None:
             values.grad_fn(*[g] * wrong)
     found = values.grad_fn(g)
     assert found.tolist() == lib.autograd.grad(values, x, g)[0].tolist()
+
+
+@pytest.mark.parametrize("name", FACTORISATIONS)
+def test_factorisations_take_gradients_of_what_they_differentiate(lib: Any, name: str) -> None:
+    x = lib.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=lib.float64, requires_grad=True)
+    count, call = FACTORISATIONS[name]
+    results = call(lib, x)
+    reached = [each for each in results if each.requires_grad]
+    node = reached[0].grad_fn
+    assert [each.output_nr for each in reached] == list(range(len(reached)))
+    for wrong in {0, 1, 2, 3, 4} - {count}:
+        with pytest.raises(TypeError, match=f"^expected {count} arguments, got {wrong} instead$"):
+            node(*[None] * wrong)
+    nothing = node(*[None] * count)
+    assert nothing is None or not any(each is not None for each in nothing)
+    found = node(*[lib.ones_like(each) for each in reached])
+    found = found[0] if isinstance(found, tuple) else found
+    if name != "lu_unpack":
+        (expected,) = lib.autograd.grad(reached, x, [lib.ones_like(each) for each in reached])
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", UNDERIVED)
+def test_what_has_no_derivative_says_so_whatever_it_is_given(torch: Any, name: str) -> None:
+    found: list[list[str]] = []
+    for m in (ng, torch):
+        x = m.tensor([[4.0, 1.0], [1.0, 3.0]], requires_grad=True)
+        y = UNDERIVED[name](m, x)
+        found.append([y.grad_fn.name()])
+        for given in ([None], [m.ones_like(y)], [None, None], []):
+            with pytest.raises((RuntimeError, TypeError)) as error:
+                y.grad_fn(*given)
+            found[-1].append(f"{type(error.value).__name__}: {error.value}")
+    assert found[0] == found[1]
 
 
 def test_a_call_is_recorded_and_runs_no_hooks(lib: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.graph.modes.state import modes
+from tests.graph.thread_state import state
 
 THREADS = 4
 
@@ -217,10 +218,10 @@ def test_whatever_ends_a_pass_leaves_everything_usable(
     elif where == "post hook":
         handle = x.register_post_accumulate_grad_hook(lambda leaf: _raise(error))
     loss = (y * w).sum()
-    before = dict(modes.__dict__)
+    before = state()
     with pytest.raises(type(error)):
         loss.backward(retain_graph=True, create_graph=create_graph)
-    assert {k: v for k, v in modes.__dict__.items() if v or k in before} == before
+    assert state() == before
     assert ng.is_grad_enabled()
     x.grad = w.grad = None
     if handle is None:
@@ -247,7 +248,7 @@ def test_ctrl_c_at_any_moment_leaves_everything_usable(hooked: bool) -> None:
     loss = y.sum()
     loss.backward(retain_graph=True)
     random_state = random.Random(4)
-    before = dict(modes.__dict__)
+    before = state()
     previous = signal.signal(signal.SIGALRM, lambda number, frame: _raise(KeyboardInterrupt()))
     interrupted = passes = 0
     try:
@@ -262,7 +263,7 @@ def test_ctrl_c_at_any_moment_leaves_everything_usable(hooked: bool) -> None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 interrupted += 1
-            assert {k: v for k, v in modes.__dict__.items() if v or k in before} == before
+            assert state() == before
             counts = {0.0, 1.0} if x.grad is None else set(x.grad.tolist())
             assert counts <= {float(passes), float(passes + 1)}
     finally:

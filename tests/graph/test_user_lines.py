@@ -50,6 +50,7 @@ def test_a_warning_is_at_the_line_that_called_us(depth: int, file: str) -> None:
     assert inside == calls.__code__.co_firstlineno + 1 and outside == first + 2
 
 
+@pytest.mark.usefixtures("every_warning")
 def test_a_warning_without_a_user_is_given_all_the_same() -> None:
     with pytest.warns(UserWarning, match="now"):
         _in_a_thread(nested(2, "<numgrad made>"))
@@ -125,6 +126,7 @@ def test_whose_a_file_is() -> None:
     assert frames.where_user_is().startswith(f"{__file__}:")
 
 
+@pytest.mark.usefixtures("every_warning")
 def test_without_a_user_it_is_told_which_file_of_ours_warns_of_a_cycle() -> None:
     """Of our own lines the one that called the function that warns, as far as there is one."""
     x = ng.tensor(2.0, requires_grad=True)

@@ -188,6 +188,7 @@ def complexes(x):
     return z.exp(), z.real * z.imag, z.abs(), ng.view_as_real(z)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(
     "function",
     [

@@ -124,7 +124,7 @@ def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
     assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     """Compiled, which takes a hundred times as long as to trace."""
@@ -132,7 +132,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     assert_same(jit(derived)(*tensors), derived(*tensors))
 
 
-@pytest.mark.sampled(0.04)
+@pytest.mark.sampled(0.02)
 @pytest.mark.parametrize(
     ("primitive", "sample"), [c for c in SAMPLES if c.values[0].name not in SHAPE_DEPENDS_ON_VALUES]
 )

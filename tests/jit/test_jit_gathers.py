@@ -188,6 +188,7 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_positions_that_lead_outside_raise_as_in_eager_mode(name: str) -> None:
     function, wrong = OUTSIDE[name]
@@ -239,7 +240,7 @@ def test_a_captured_index_is_read_anew_and_checked_in_every_call() -> None:
         function(x)
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.075)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("second", range(4))
 def test_positions_taken_in_several_shapes_are_written_before_they_are_read(

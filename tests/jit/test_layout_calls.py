@@ -134,7 +134,7 @@ def check(first: CodeType, second: CodeType | None, random: Random) -> int:
     return len(known)
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("name", NAMES)
 def test_results_of_a_call_lie_as_in_eager_mode(name: str) -> None:
     random = Random(name)

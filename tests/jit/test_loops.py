@@ -307,7 +307,7 @@ def test_a_compiled_loop_without_end_ends_on_ctrl_c() -> None:
     assert endless(ng.tensor(20.0)).item() == 20.0
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("policy", [3, "sqrt", "log", Binomial(carries=4)])
 def test_checkpoints_are_loops_within_loops(policy: Any) -> None:
     def function(x: Any, reverse: bool, policy: Any) -> Any:

@@ -84,7 +84,7 @@ def layouts(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
     yield stepped
 
 
-@pytest.mark.sampled(0.02)
+@pytest.mark.sampled(0.01)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_ufunc_is_the_operation_whichever_way_it_is_called(name: str) -> None:
     ufunc = math.ufunc(name)

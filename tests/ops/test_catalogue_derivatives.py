@@ -162,7 +162,7 @@ def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
     np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.09)
 @all_elementwise
 @drawn
 @given(data=st.data())

@@ -79,9 +79,9 @@ class _Recorded:
     """
 
     def __init__(
-        self, function: Function, primals: Sequence[Tensor], writable: bool, guarded: bool = True
+        self, function: Function, primals: Sequence[Tensor], writable: bool, level: Level
     ) -> None:
-        self._level = level = Level(guarded)
+        self._level = level
         with level:
             self._stand_ins = [level.stand_in(primal, writable) for primal in primals]
             # A stand-in that is written to changes its place in the graph; this is where it was.
@@ -187,7 +187,7 @@ class PullBack(_Recorded):
     """Maps cotangents of the results to gradients of the arguments."""
 
     def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
-        super().__init__(function, primals, writable=False)
+        super().__init__(function, primals, False, Level())
         self._pull = BackwardMap(self._results, self._inputs)
 
     def __call__(
@@ -244,10 +244,19 @@ class PullBack(_Recorded):
 
 
 class Linearized(_Recorded):
-    """Maps tangents of the arguments to tangents of the results."""
+    """Maps tangents of the arguments to tangents of the results.
 
-    def __init__(self, function: Function, primals: Sequence[Tensor], guarded: bool = True) -> None:
-        super().__init__(function, primals, True, guarded)
+    `guarded` and `writes` are those of its `Level`.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        primals: Sequence[Tensor],
+        guarded: bool = True,
+        writes: bool = False,
+    ) -> None:
+        super().__init__(function, primals, True, Level(guarded, writes))
         self._push = PushForward(self._edges, self._inputs)
 
     def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -279,8 +279,10 @@ class Function:
         made: FunctionNode | None = None
         recorded = recording and True in needs
         if recorded or moving:
-            transformed = observed and modes.level is not None
-            made = _new(cls._generated_cls if transformed else cls._backward_cls)
+            level = modes.level.keeper if observed and modes.level is not None else None
+            made = _new(cls._backward_cls if level is None else cls._generated_cls)
+            if level is not None:
+                level.generated.append(weakref.ref(made))
             if len(edges) == 1:
                 target, number = edges[0]
                 made.targets, made.numbers = (target,), (number,)

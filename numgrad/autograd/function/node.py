@@ -23,13 +23,12 @@ from numgrad.graph.saved_tensors import (
 )
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
+from numgrad.runtime.holders import nobody_else_holds
 
 __all__ = ["NOTHING", "NO_TENSOR", "DelayedError", "FunctionNode", "Kept"]
 
 # What stands for the shape and the dtype of an output that is no tensor.
 NO_TENSOR: tuple[tuple[int, ...], Any] = ((), np.dtype(object))
-# Whether the engine may write to a gradient: no, because the user may have kept it.
-_NOT_OWNED = tuple((False,) * count for count in range(8))
 
 
 # What is kept of a tensor that was saved: the tensor, or of an output (which has the node) only its
@@ -126,23 +125,26 @@ class FunctionNode(Node):
                 raise RuntimeError(modified_message(saved, value._edge or NO_EDGE, None))
             return value
         edge = where if isinstance(where, tuple) else self.output_edge(where)
-        unpacked = type(value) is PackedTensor
-        if type(value) is PackedTensor:
-            tensor = value.unpack()
-            value, counter, version = tensor._array, tensor._counter, tensor._counter[0]
         owner = self if edge[0] is self else None
-        return restore_tensor((value, counter, version), edge, owner, unpacked)
+        if type(value) is PackedTensor:
+            return value.unpack_at(edge, owner)
+        return restore_tensor((value, counter, version), edge, owner)
 
     def output_edge(self, number: int) -> Edge:
         """Return where an output hangs in the graph."""
         return (self, number)
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Run the user's backward pass on tensors; the engine keeps it from being recorded."""
+        """Run the user's backward pass on tensors; the engine keeps it from being recorded.
+
+        What the user returns and keeps nothing of, the engine may write to.
+        """
         found = self.run_tensors([None if each is None else wrap(each) for each in gradients])
-        count = len(found)
-        owned = _NOT_OWNED[count] if count < 8 else (False,) * count
-        return [None if each is None else each._array for each in found], owned
+        arrays = [None if each is None else each._array for each in found]
+        del found
+        count = range(len(arrays))
+        owned = [arrays[i] is not None and nobody_else_holds(arrays, i) for i in count]
+        return arrays, owned
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the user's backward pass."""

@@ -15,6 +15,7 @@ import numpy as np
 from numba import NumbaError, config, types
 from numba.extending import register_jitable
 
+from numgrad.base import dtypes
 from numgrad.codegen.compile.pipelines import PART, pipeline
 from numgrad.codegen.llvm.function_types import Part
 from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
@@ -123,8 +124,15 @@ class KernelDispatcher(CPUDispatcher):
         return whole(super().compile, sig)
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        looks = tuple(map(_look_of, args))
+        known = self.__dict__.setdefault("_known", {})
+        entry = known.get(looks)
+        if entry is not None:
+            return entry
         found: Any = self.overloads.get(tuple(map(self.typeof_pyval, args)))
         if found is not None:
+            if None not in looks:
+                known[looks] = found.entry_point
             return found.entry_point
         for position, argument in enumerate(args):
             self._check_type(position, argument)
@@ -155,6 +163,16 @@ class KernelDispatcher(CPUDispatcher):
             f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
             "bool, integers, float32, float64, complex64 and complex128 in native byte order"
         )
+
+
+def _look_of(argument: Any) -> Any:
+    """Return what tells Numba's type of an argument in a moment; None if nothing does."""
+    if type(argument) is np.ndarray:
+        return argument.dtype, argument.ndim, argument.flags.num
+    kind = type(argument)
+    if kind is int:
+        return kind if dtypes.is_int64(argument) else None
+    return kind if kind is float or kind is bool or issubclass(kind, np.number) else None
 
 
 def _is_told_at_a_glance(given: Any) -> bool:

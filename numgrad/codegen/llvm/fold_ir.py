@@ -12,6 +12,7 @@ have or LLVM splits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from numba import types
@@ -20,8 +21,8 @@ from numba.extending import intrinsic
 from numgrad.codegen.llvm.combine_ir import Combine, is_float
 from numgrad.codegen.llvm.run_ir import (
     RUN,
-    RUN_LANES,
-    fold_run,
+    fold_lanes,
+    fold_runs,
     nothing_of,
     room_for,
 )
@@ -50,7 +51,7 @@ __all__ = [
     "make_follow",
 ]
 
-HEADER = 3  # numbers before the first step
+HEADER = 4  # numbers before the first step
 FIELDS = 5  # and in each step
 OUT = -1  # a position of lanes: the result's own memory
 FOLD, FOLD_LANES, FOLD_ROWS, FOLD_REPEATS = -1, -2, -3, -4  # numbers of rows: see `make_follow`
@@ -82,14 +83,14 @@ def make_follow(transform: Transform, combine: Combine) -> Any:
 
     ``follow(a, out, centres, steps, item_step, count)`` does so `count` times, with `a` beginning
     `item_step` elements further on each time, and `out` as many as it gets. `steps` is a flat
-    int64 array. It begins with how many lanes there are, how many columns `out` gets, and how far
-    rows lie apart in `a`. Then come steps of `FIELDS` numbers ``(target, x, y, rows, width)``, with
-    positions of lanes as `target`, `x` and `y`:
+    int64 array. It begins with how much room lanes need, how many columns `out` gets, how far rows
+    lie apart in `a`, and how many lanes there are. Then come steps of `FIELDS` numbers ``(target,
+    x, y, rows, width)``, with positions of lanes as `target`, `x` and `y`:
 
     - with rows: so many rows of `a`, from position x on, are transformed and combined into the
       lanes at `target`; into nothing, as it were, if y is 1, and into what these hold if it is 0;
       one after the other;
-    - with no rows: the lanes at x and at y are combined into those at `target`;
+    - with no rows: y rows of lanes from x on are combined into `target` (see `fold_lanes`);
     - with `FOLD` for rows: of the y numbers of `a` from position x on, each `RUN` are folded to one
       number (see `fold_run`), which are put at `target`;
     - with `FOLD_LANES`: the same for lanes from x on, which are not transformed;
@@ -145,7 +146,7 @@ class _Follow:
         """Emit everything: the loop over items and in it the loop over steps."""
         context, builder = self.context, self.builder
         numbers = self.place(types.int64, self.steps.data, integer(0))
-        room, columns, row_step = (numbers.read(integer(i), 1) for i in range(HEADER))
+        room, columns, row_step, _ = (numbers.read(integer(i), 1) for i in range(HEADER))
         lane = context.get_abi_sizeof(context.get_data_type(self.target))
         lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         end = builder.sub(self.steps.nitems, integer(HEADER))
@@ -212,7 +213,7 @@ class _Follow:
                         is_join = builder.icmp_signed("==", rows, integer(0))
                         with builder.if_else(is_join) as (lanes_with_lanes, fold):
                             with lanes_with_lanes:
-                                self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
+                                self.join(lanes_at(target), lanes_at(x), y, width)
                             with fold:
                                 into, begin = lanes_at(target), builder.add(start, x)
                                 is_source = builder.icmp_signed("==", rows, integer(FOLD))
@@ -384,17 +385,15 @@ class _Follow:
         value = call(builder, (x, self.nothing if centre is None else centre))
         return context.cast(builder, value, signature.return_type, self.target)
 
-    def join(self, place: Place, left: Place, right: Place, width: Any) -> None:
-        """Combine lanes with lanes."""
+    def join(self, place: Place, source: Place, rows: Any, width: Any) -> None:
+        """Combine rows of lanes."""
+        numbers = self.place(types.int64, self.steps.data, integer(HEADER - 1))
 
         def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
-            def body(index: Any, lanes: int) -> None:
-                x, y = (place.read(index, lanes) for place in places[1:])
-                places[0].write(index, lanes, self.combine.emit(builder, self.target, x, y))
+            fold_lanes(builder, self.combine, self.target, *places, *numbers)
 
-            each(builder, numbers[0], self.lanes, body)
-
-        apart(self.builder, "join", emit, [place, left, right], [width])
+        arguments = [rows, numbers.read(integer(0), 1), width]
+        apart(self.builder, "join", emit, [place, source], arguments)
 
     def runs(self, place: Place, source: Place, count: Any, centres: Place | None) -> None:
         """Fold runs of the array, each to a number."""
@@ -437,14 +436,12 @@ class _Follow:
             spread = None if centre is None else splat(builder, centre, lanes)
             return self.transform.emit(builder, self.source, self.target, x, spread)  # type: ignore[misc]
 
+        each_run = self.each_run(builder, places[0], count)
         if not (self.calls or self.transform.is_dear):
-            self.each_run(
-                builder,
-                places[0],
-                count,
+            each_run(
                 lambda first, index, lanes, mask: transformed(
                     builder.add(first, index), lanes, mask
-                ),
+                )
             )
             return
         room = room_for(self.context, builder, self.target, RUN)
@@ -459,13 +456,7 @@ class _Follow:
             else:
                 each_masked(builder, count, self.lanes, body, at_once=2)
 
-        self.each_run(
-            builder,
-            places[0],
-            count,
-            lambda _, index, lanes, mask: room.read(index, lanes, mask),
-            compute,
-        )
+        each_run(lambda _, index, lanes, mask: room.read(index, lanes, mask), before=compute)
 
     def runs_of_lanes(self, place: Place, source: Place, count: Any) -> None:
         """Fold runs of lanes, each to a number."""
@@ -474,34 +465,11 @@ class _Follow:
             def read(first: Any, index: Any, lanes: int, mask: Any) -> Any:
                 return places[1].read(builder.add(first, index), lanes, mask)
 
-            self.each_run(builder, places[0], numbers[0], read)
+            self.each_run(builder, places[0], numbers[0])(read)
 
         apart(self.builder, "runs_of_lanes", emit, [place, source], [count])
 
-    def each_run(
-        self,
-        builder: Any,
-        place: Place,
-        count: Any,
-        read: Callable[[Any, Any, int, Any], Any],
-        before: Callable[[Any, Any], None] | None = None,
-    ) -> None:
-        """Fold up to `RUN` numbers at a time."""
-        room = room_for(self.context, builder, self.target, RUN_LANES)
-        with loop(builder, count, RUN) as (first, _):
-            left = builder.sub(count, first)
-            is_last = builder.icmp_signed("<", left, integer(RUN))
-            length = builder.select(is_last, left, integer(RUN))
-            if before is not None:
-                before(first, length)
-            (number,) = fold_run(
-                builder,
-                self.combine,
-                self.target,
-                self.nothing,
-                lambda index, lanes, mask: read(first, index, lanes, mask),
-                length,
-                room,
-                masks=is_float(self.source),
-            )
-            place.write(builder.sdiv(first, integer(RUN)), 1, number)
+    def each_run(self, builder: Any, place: Place, count: Any) -> Callable[..., None]:
+        """Return `fold_runs` of so many numbers, which lacks what reads them."""
+        masks = is_float(self.source)
+        return partial(fold_runs, builder, self.combine, self.nothing, place, count, masks=masks)

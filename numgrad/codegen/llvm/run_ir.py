@@ -1,4 +1,4 @@
-"""Runs of numbers as LLVM vector instructions: each folded to one number, all lanes in registers.
+"""Blocks as LLVM vector instructions: of numbers, all lanes in registers, and of rows of lanes.
 
 How many lanes there are, and how many rows make a block, is the order of summation that
 `numgrad.kernels.reduce.order` describes. Eager reductions fold memory, compiled loops what they
@@ -30,7 +30,9 @@ __all__ = [
     "RUN",
     "RUN_LANES",
     "block_rows",
+    "fold_lanes",
     "fold_run",
+    "fold_runs",
     "lanes_of_rows",
     "nothing_of",
     "room_for",
@@ -187,6 +189,34 @@ def fold_run(
     return values
 
 
+def fold_runs(
+    builder: Any,
+    combine: Combine,
+    nothing: Any,
+    place: Place,
+    count: Any,
+    read: Callable[[Any, Any, int, Any], Any],
+    before: Callable[[Any, Any], None] | None = None,
+    *,
+    masks: bool,
+) -> None:
+    """Fold up to `RUN` numbers at a time, each run to a number at `place`.
+
+    ``read(first, index, lanes, mask)`` is as that of `fold_run` for the run from number `first` on,
+    before which ``before(first, length)`` emits what it takes.
+    """
+    room = room_for(place.context, builder, place.dtype, RUN_LANES)
+    with loop(builder, count, RUN) as (first, _):
+        left = builder.sub(count, first)
+        is_last = builder.icmp_signed("<", left, integer(RUN))
+        length = builder.select(is_last, left, integer(RUN))
+        if before is not None:
+            before(first, length)
+        own = partial(read, first)
+        (number,) = fold_run(builder, combine, place.dtype, nothing, own, length, room, masks=masks)
+        place.write(builder.sdiv(first, integer(RUN)), 1, number)
+
+
 def _halved(builder: Any, combine: Combine, dtype: Any, value: Any, parts: int) -> list[Any]:
     """Combine the upper half of a vector into the lower one, and again."""
     lanes = value.type.count
@@ -240,6 +270,47 @@ def _fold_numbers(
             y = room.read(builder.add(index, half), 1)
             room.write(index, 1, combine.emit(builder, dtype, room.read(index, 1), y))
     return room.read(integer(0), 1)
+
+
+def fold_lanes(
+    builder: Any,
+    combine: Combine,
+    dtype: Any,
+    target: Place,
+    place: Place,
+    rows: Any,
+    lanes: Any,
+    width: Any,
+) -> None:
+    """Combine rows of numbers, two at least: each with that of its lane, then the lanes, to one.
+
+    The rows lie at `place`, of which the first are the lanes, and the result goes to `target`. How
+    many rows there are, how many lanes, a power of two, and how long they are, are LLVM values.
+    """
+    one = integer(1)
+
+    def lesser(x: Any, y: Any) -> Any:
+        return builder.select(builder.icmp_signed("<", x, y), x, y)
+
+    above = builder.udiv(builder.sub(rows, one), lanes)  # as many rows as there are lanes, and rest
+    turns = builder.add(above, builder.cttz(lanes, ir.Constant(ir.IntType(1), 1)))
+    with loop(builder, turns) as (turn, _):
+        number = builder.add(turn, one)
+        is_above = builder.icmp_signed("<=", number, above)
+        half = builder.lshr(lanes, builder.sub(number, above))
+        row = builder.select(is_above, builder.mul(number, lanes), half)
+        end = lesser(rows, builder.add(row, lesser(row, lanes)))
+        is_last = builder.icmp_signed("==", number, turns)
+        into = place.moved(builder, builder.select(is_last, target.address, place.address))
+        first, count = (
+            builder.mul(number, width) for number in (row, builder.sub(end, lesser(row, end)))
+        )
+
+        def body(index: Any, many: int, into: Place = into, first: Any = first) -> None:
+            x, y = place.read(index, many), place.read(builder.add(first, index), many)
+            into.write(index, many, combine.emit(builder, dtype, x, y))
+
+        each(builder, count, lanes_of(dtype), body)
 
 
 def room_for(context: Any, builder: Any, dtype: Any, count: int) -> Place:

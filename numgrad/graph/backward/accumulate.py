@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF, add_halves, sum_of_halves
+from numgrad.base.halves import HALF, sum_of_halves
 from numgrad.base.layouts import contiguous_format
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward.nested import elsewhere
@@ -86,7 +86,7 @@ class AccumulateGrad(Node):
                 if interceptors:
                     before_write(current)
                     note_write(current._counter)
-                (add_halves if array.dtype == HALF else add_into)(array, gradient)
+                add_into(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -205,11 +205,19 @@ def _as_gradient_of(
     """Return a gradient that is the leaf's to keep, with the leaf's strides if those are dense."""
     if gradient.ndim < 2 or leaf.flags.c_contiguous:
         return gradient if owned and gradient.flags.c_contiguous else private_copy(gradient)
-    if owned and gradient.strides == leaf.strides and is_dense(leaf):
+    if owned and _lies_right(leaf, gradient):
         return gradient
     copy = _like(leaf)
     copy[...] = gradient
     return copy
+
+
+def _lies_right(leaf: np.ndarray[Any, Any], gradient: np.ndarray[Any, Any]) -> bool:
+    """Whether a gradient lies in memory as one that is made for the leaf would."""
+    if not is_dense(leaf):
+        return gradient.flags.c_contiguous
+    steps = zip(leaf.strides, gradient.strides, leaf.shape, strict=True)
+    return all(step == own or length == 1 for step, own, length in steps)
 
 
 def _like(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -13,10 +13,17 @@ from numgrad.graph.frames import user_frame
 from numgrad.graph.modes.state import interceptors, is_transformed
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
 from numgrad.graph.upward import upward
+from numgrad.graph.warned import is_due
 
 __all__ = ["backward", "grad"]
 
 
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
@@ -55,8 +62,9 @@ def backward(
     Warns
     -----
     UserWarning
-        With `create_graph`: the leaves' gradients hold graphs that lead to the leaves, so that only
-        Python's garbage collector frees them.
+        With `create_graph`, once in a process (see `numgrad.set_warn_always`): the leaves'
+        gradients hold graphs that lead to the leaves, so that only Python's garbage collector
+        frees them.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
@@ -82,8 +90,6 @@ def backward(
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
             "transforms."
         )
-    if create_graph:
-        _warn_of_cycle()
     outputs = as_tuple(tensors)
     if inputs is not None:
         inputs = as_tuple(inputs)
@@ -91,33 +97,27 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = roots_of(outputs, grad_tensors)
     keep_graph = create_graph if retain_graph is None else retain_graph
-    if inputs is None:
-        run(roots, keep_graph=keep_graph, create_graph=create_graph)
-        return
-    for tensor in inputs:
-        if isinstance(tensor, Tensor) and not (tensor.is_leaf and tensor.requires_grad):
-            tensor.retain_grad()  # where the engine leaves the gradient of a non-leaf
-    edges = [_input_edge(tensor) for tensor in inputs]
+    edges = None
+    if inputs is not None:
+        for tensor in inputs:
+            if isinstance(tensor, Tensor) and not (tensor.is_leaf and tensor.requires_grad):
+                tensor.retain_grad()  # where the engine leaves the gradient of a non-leaf
+        edges = [_input_edge(tensor) for tensor in inputs]
+    if create_graph and is_due(_CYCLE):
+        _warn_of_cycle()
     run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
 
 
 def _warn_of_cycle() -> None:
     """Tell the user's line that a leaf will hold a graph that leads to it."""
-    message = (
-        "Using backward() with create_graph=True will create a reference cycle between the "
-        "parameter and its gradient which can cause a memory leak. We recommend using "
-        "autograd.grad when creating the graph to avoid this. If you have to use this function, "
-        "make sure to reset the .grad fields of your parameters to None after use to break the "
-        "cycle and avoid the leak."
-    )
     frame = user_frame()
     if frame is None:
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(_CYCLE, UserWarning, stacklevel=3)
         return
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     # A module that is None would have the warning dropped.
     file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
-    warnings.warn_explicit(message, UserWarning, file, frame.f_lineno, module, registry)
+    warnings.warn_explicit(_CYCLE, UserWarning, file, frame.f_lineno, module, registry)
 
 
 def grad(

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
-from numgrad.base.halves import HALF, add_halves, sum_of_halves
+from numgrad.base.halves import HALF, sum_of_halves
 from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.backward.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
@@ -25,6 +25,7 @@ from numgrad.graph.modes.state import call_interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_into
+from numgrad.runtime.holders import nobody_else_holds
 
 __all__ = ["nodes_towards", "run"]
 
@@ -149,7 +150,7 @@ def run(
                 node.saved = None
             urgent = False
             complete = []
-            edges = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
+            edges: Iterable[Any] = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
             for target, number, output, own in edges:
                 if target is None:
                     continue
@@ -181,6 +182,9 @@ def run(
                     following = (-target.sequence, target)
                 else:
                     heappush(heap, (-target.sequence, target))
+            if urgent or complete:
+                outputs = edges = ()  # what leaves get, nobody else may hold
+                output = None
             if urgent:
                 task = Task(roots, request)
                 waits = _watch(task, pending, leaves)
@@ -190,8 +194,11 @@ def run(
                     leaf.attached is not None or leaf.variable._post_accumulate_hooks is not None
                 ):
                     _settle(task)
+        outputs = edges = ()
+        output = None
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
+            arrived.clear()
     except Exception:
         if watched and node is not None:
             anomaly.explain(node)
@@ -346,15 +353,18 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         return
     if leaf.attached is not None or request.captures:
         call_out(leaf, arrived, request)
-    gradient = arrived[0]
-    if gradient is None or (needed is not None and leaf not in needed):
+    if arrived[0] is None or (needed is not None and leaf not in needed):
         return
+    owned = arrived[1]
+    if not owned and leaf.variable._grad is None and not request.by_tensors:
+        owned = nobody_else_holds(arrived, 0)
+    gradient = arrived[0]
     if request.by_tensors:
         if modes.dual is not None and not modes.grad and leaf.variable._level is None:
             gradient = gradient.detach()  # from its tangent
         leaf.accumulate_tensor(gradient)
     else:
-        leaf.accumulate_array(gradient, arrived[1])
+        leaf.accumulate_array(gradient, owned)
     if leaf.attached is not None and leaf.attached.posthooks:
         run_post_hooks(leaf.attached.posthooks, (), arrived, request.by_tensors)
 
@@ -374,9 +384,9 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
-        (add_halves if present.dtype == HALF else add_into)(present, gradient)
+        add_into(present, gradient)
     elif owned and _lies_as_sum(present, gradient):
-        (add_halves if present.dtype == HALF else add_into)(gradient, present)
+        add_into(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
         total = (sum_of_halves if present.dtype == HALF else sum_of)(present, gradient)

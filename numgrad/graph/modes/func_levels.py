@@ -17,7 +17,7 @@ from typing import Any
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
-from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor, is_inference
 
 __all__ = ["Level", "StandIn", "outside_inference"]
 
@@ -69,6 +69,8 @@ class Level:
     guarded : bool
         Whether the function is kept from what it must not do in `numgrad.func`, such as calling
         ``backward``.
+    writes : bool
+        Whether it may write to what it captured, as far as no outer function is kept from that.
 
     Attributes
     ----------
@@ -86,6 +88,9 @@ class Level:
         The tensors that stand-ins stand for: the function may not write to these.
     written : list
         Weak references to the tensors whose history in-place operations rewrote meanwhile.
+    generated : list
+        Weak references to the nodes of custom Functions that the function called: their class has
+        another name until they are part of what the user has outside.
     """
 
     __slots__ = (
@@ -93,20 +98,24 @@ class Level:
         "_previous",
         "alive",
         "arguments",
+        "generated",
         "outer",
         "recording",
         "start",
+        "writes",
         "written",
     )
 
-    def __init__(self, guarded: bool = True) -> None:
+    def __init__(self, guarded: bool = True, writes: bool = False) -> None:
         self._guarded = guarded
+        self.writes = writes
         self.start = next_sequence()
         self.recording = modes.grad
         self.alive = False
         self.arguments: dict[int, bool] = {}
         self.outer: list[Tensor] = []
         self.written: list[weakref.ref[Tensor]] = []
+        self.generated: list[weakref.ref[Any]] = []
         self._previous: tuple[Any, ...] = ()
 
     def __enter__(self) -> Level:
@@ -126,6 +135,14 @@ class Level:
             interceptors.remove(self)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
 
+    @property
+    def keeper(self) -> Level | None:
+        """The innermost level that keeps its function from writing to what it captured."""
+        level: Level | None = self
+        while level is not None and level.writes:
+            level = level._previous[3]
+        return level
+
     def is_outer(self, tensor: Tensor) -> bool:
         """Return whether a tensor, or a view of it, is one that stand-ins stand for."""
         level: Level | None = self
@@ -134,6 +151,23 @@ class Level:
                 return True
             level = level._previous[3]
         return False
+
+    def check_in_inference(self, tensor: Tensor) -> None:
+        """Raise for a tensor of which inference mode, entered in the function, shall give a view.
+
+        It is PyTorch's error for those that depend on the function's arguments and are none of that
+        mode's own: they can't share a version with what has none.
+        """
+        holder = tensor if tensor._base is None else tensor._base
+        if is_inference(tensor) or holder._edge is NO_EDGE or self.keeper is None:
+            return
+        if holder._edge is None:
+            captured = holder._level is None
+        else:
+            node = holder._edge[0]
+            captured = node is None or node.sequence < self.start
+        if not captured:
+            raise RuntimeError("Cannot set version_counter for inference tensor")
 
     def lend(self, tensors: Iterable[Any]) -> None:
         """Let the function write to what else it is called with; what is no tensor is left out."""
@@ -230,6 +264,7 @@ class Level:
         if tensor._edge is NO_EDGE:
             return tensor
         if self.recording and self.depends_outside(tensor, inside):
+            self._let_out()
             return tensor
         if not self.recording and self._is_captured(tensor):
             return tensor
@@ -244,6 +279,19 @@ class Level:
             tensor = reference()
             if tensor is not None and not (self.recording and self.depends_outside(tensor, inside)):
                 tensor._edge = NO_EDGE
+
+    def _let_out(self) -> None:
+        """Give the nodes of custom Functions their names outside, or leave that to the level there.
+
+        They are part of one history, where PyTorch has a node for each level.
+        """
+        if modes.level is not None:
+            modes.level.generated += self.generated
+        else:
+            for node in [reference() for reference in self.generated]:
+                if node is not None:
+                    node.__class__ = node.function._backward_cls
+        self.generated = []
 
     def _is_captured(self, tensor: Tensor) -> bool:
         """Whether a tensor that requires grad did so before the function ran."""

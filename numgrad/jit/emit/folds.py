@@ -5,16 +5,14 @@ The functions that combine, in the order of eager sums, are those of `numgrad.co
 
 from __future__ import annotations
 
-from numgrad.codegen.fold_passes import combined, folding, identity
+from numgrad.codegen.fold_passes import folding, identity, lane_of
 from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.codegen.loops import (
     ZERO,
-    Assign,
     Do,
     Expression,
     Fold,
     For,
-    Load,
     Name,
     Statement,
     Store,
@@ -54,7 +52,6 @@ class BlockFolds:
     def __init__(self, parts: NestParts, is_whole: bool) -> None:
         self.is_whole = is_whole
         self.parts, self.code, self.facts = parts, parts.code, parts.facts
-        self._lane: Name | None = None
 
     # --- of the elements of rows ---
 
@@ -90,68 +87,36 @@ class BlockFolds:
     def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
         """Combine a value of each row to one number."""
         fold = self._to_one(output, value, self.parts.over_rows)
-        if self.is_whole and self.facts.loops.rows:
-            lines.append(fold)
-            return
-        rows = product([loop.size for loop in self.facts.loops.rows])
-        partial = self.parts.partial(fold, rows, "fold")
-        lines.append(Store(partial, self.flat_row(), value, comment_of(output.value)))
+        lines.append(fold if self.facts.loops.rows else self.parts.in_rows(fold))
 
-    def over_rows(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
+    def over_rows(self, output: LoopOutput, value: Expression, here: Pass) -> None:
         """Add rows up, those of a block dealt out among lanes of partial sums."""
-        parts, code, kind = self.parts, self.code, kind_of(output)
-        target = self.facts.targets[output]
+        parts, code, loops, kind = self.parts, self.code, self.facts.loops, kind_of(output)
+        target, comment = self.facts.targets[output], comment_of(output.value)
         assert target is not None
-        loops, comment = self.facts.loops, comment_of(output.value)
-        kept = [a for a in range(len(output.axes)) if a not in output.reduced]
-        size = product([loops.sizes[a] for a in kept])
+        size = product([loops.sizes[a] for a in range(len(output.axes)) if a not in output.reduced])
+        rows = product([loop.size for loop in loops.rows])
         lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("dealt"))
+        partial, dtype = Name(f"p{self.result(output)}"), output.value.dtype
         count = parts.counted("parts") * parts.counted("lanes")
-        partial = Name(f"p{self.result(output)}")
-        parts.partials[partial.id] = output.value.dtype, count * size
-        place = code.place(target)
-        bounds = [parts.bounds(position) for position in range(len(loops.inner))]
-        width = code.size(size)
+        parts.partials[partial.id] = dtype, count * size
+        nothing, width = identity(kind, dtype), code.size(size)
         first = plus(code.place_in_item(target), times("lane", width))
-        start: Statement = Store(partial, first, self.identity(output))
-        for loop, (low, high) in zip(reversed(loops.inner), reversed(bounds), strict=True):
-            start = For(loop.index, low, high, [start])
+        start: Statement = Store(partial, first, nothing)
+        for position, loop in reversed(list(enumerate(loops.inner))):
+            start = For(loop.index, *parts.bounds(position), [start])
         end = combine("-", plus("last_row", step), 1)
         first_lane, last_lane = (
             times(combine("//", row, step), lanes) for row in (Name("first_row"), end)
         )
         parts.item_start.append(For("lane", first_lane, last_lane, [start]))
-        skipped = times(self._lane_of_row(), width)
-        at = Name(code.fresh("p"))
-        lines.append(Assign(at.id, plus(place, skipped)))
-        lines.append(Store(partial, at, combined(kind, Load(partial, at), value), comment))
-        rows = product([loop.size for loop in loops.rows])
+        row = code.flat(loops.rows)
+        lane = code.of_row(times(lane_of(row, combine("//", row, step), lanes), width))
+        place, run = plus(code.place(target), lane), parts.over_rows
+        here.lines.append(Fold(partial.id, kind, value, run, (), dtype, comment, place=place))
         sizes = size_code(rows), lanes, step, size_code(size)
-        buffer = parts.buffer(output.value)
-        total = folding("fold_rows", kind, partial, *sizes, buffer, self.identity(output))
+        total = folding("fold_rows", kind, partial, *sizes, parts.buffer(output.value), nothing)
         parts.combining.append(Do(total, comment))
-
-    def _lane_of_row(self) -> Name:
-        """Return the number of the lane of a row, of all of its block and before."""
-        if self._lane is None:
-            self._lane = Name(self.code.fresh("p"))
-            lanes, step = (size_code(self.parts.counted(each)) for each in ("lanes", "dealt"))
-            row = self.flat_row()
-            lane = combine("&", row, combine("-", lanes, 1))
-            number = plus(times(combine("//", row, step), lanes), lane)
-            self.code.row.setdefault(0, []).insert(0, Assign(self._lane.id, number))
-            self.code.bases.add(self._lane.id)
-        return self._lane
-
-    def flat_row(self) -> Expression:
-        """Return the number of a row."""
-        return self.code.flat(self.facts.loops.rows)
-
-    # --- what all have in common ---
-
-    def identity(self, output: LoopOutput) -> Expression:
-        """Return what there is of nothing."""
-        return identity(kind_of(output), output.value.dtype)
 
     def result(self, output: LoopOutput) -> str:
         """Return the variable of what rows are reduced to."""

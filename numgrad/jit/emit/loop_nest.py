@@ -140,7 +140,7 @@ class LoopNest:
         elif output.kind != "reduce":
             here.lines.append(self.parts.stored(output, value, comment_of(output.value)))
         elif self.nest.blocked == output.reduced:
-            self.folds.over_rows(output, value, here.lines)
+            self.folds.over_rows(output, value, here)
         else:
             self.folds.in_row(output, value, here)
 

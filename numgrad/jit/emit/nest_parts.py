@@ -96,12 +96,15 @@ class NestParts:
         self.runs[name] = fold.dtype, _LEVELS
         return name
 
-    def across_items(self, fold: Fold) -> tuple[list[Statement], Fold]:
+    def across_items(self, fold: Fold, loop: str) -> tuple[list[Statement], Statement]:
         """Return a reduction of blocks of an item, for one of all items; see `in_blocks`.
 
         The results of blocks are put side by side: as there is one in each item, or as the items
-        have all blocks of their rows, by how many there are in front of these.
+        have all blocks of their rows, by how many there are in front of these. So are values that
+        there is one of in each row.
         """
+        if loop == self.over_rows:
+            return [], self.in_rows(fold)
         loops, block = self.facts.loops, Name(f"d{fold.target}")
         if not self.facts.appends:
             partial = self.partial(fold, self.counted("items"))
@@ -113,6 +116,12 @@ class NestParts:
         each: list[Statement] = [stored, Assign(counter.id, plus(counter, 1))]
         before: list[Statement] = [Assign(counter.id, first)]
         return before, replace(fold, target=block.id, each=each, whole="")
+
+    def in_rows(self, fold: Fold) -> Statement:
+        """Return what keeps the value of a row, for a reduction of all."""
+        rows = self.facts.loops.rows
+        partial = self.partial(fold, product([loop.size for loop in rows]), "fold")
+        return Store(partial, self.code.flat(rows), fold.value, fold.origin)
 
     def partial(self, fold: Fold, size: Size, what: str = "total") -> Name:
         """Return a new array for parts of a reduction, which is the rest when all items are done.

@@ -125,11 +125,18 @@ class ElementCode:
             return first
         known = self._fixed.get((start, outer))
         if known is None:
-            known = plus(first, *(self.term(axis, step) for axis, step in outer))
-            if not isinstance(known, Name):
-                known = self._hoisted("p", known, 0)
-                self.bases.add(known.id)
+            known = self.of_row(plus(first, *(self.term(axis, step) for axis, step in outer)))
             self._fixed[start, outer] = known
+        return known
+
+    def of_row(self, place: Expression) -> Expression:
+        """Return a variable for what a row adds to places, computed in front of its passes."""
+        if isinstance(place, Name):
+            return place
+        known = self._fixed.get(place)
+        if known is None:
+            known = self._fixed[place] = self._hoisted("p", place, 0)
+            self.bases.add(known.id)
         return known
 
     def row_place(self) -> Expression:

@@ -26,7 +26,7 @@ from numgrad.jit.backward.loops import BackwardLoops
 from numgrad.jit.backward.turns import reached
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
-from numgrad.jit.front.loops import LoopCall, cut_loop
+from numgrad.jit.front.loop_calls import LoopCall, cut_loop
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues

@@ -433,7 +433,9 @@ def _contiguous(shape: Sequence[int]) -> list[int]:
 
 
 @lowering("as_strided_scatter")
-def _as_strided_scatter(value: Value, source: Value, outer: Any, inner: Any) -> Value:
+def _as_strided_scatter(
+    value: Value, source: Value, outer: Any, inner: Any, storage_offset: Any = None
+) -> Value:
     shape, steps, offset = outer
     order = sorted(range(len(shape)), key=lambda dim: (-steps[dim], dim))
     in_memory = permute(value, order)

@@ -86,7 +86,7 @@ class Elementwise:
             else:
                 function = strided_loop(self.inputs, self.formula, pattern, modes)
                 doc += f" with strides {modes}"
-            loop = self.loops[key] = compile_functions([function], doc=f"{doc}.")
+            loop = self.loops[key] = compile_functions([function], doc=f"{doc}.", alone=True)
         return loop
 
     def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:

@@ -52,16 +52,13 @@ class Deal(NamedTuple):
     ----------
     shift : int
         By how many bits the number of a row is shifted to be that of its block.
-    block : int
-        How many sums a block has, of all its lanes.
     lanes : int
-        Which bits of the number of a row are that of its lane.
+        Among how many lanes those of a block are dealt out: a power of two.
     width : int
         How many sums a lane has.
     """
 
     shift: int
-    block: int
     lanes: int
     width: int
 
@@ -139,7 +136,7 @@ class Summed:
             live = 1
         else:
             self.mode = SUM_OF_ROWS
-            self.deal = Deal(block.bit_length() - 1, live * width, lanes - 1, width)
+            self.deal = Deal(block.bit_length() - 1, lanes, width)
         self.count = outer * blocks * live * width
         self.steps, self.positions = self._steps([shape[dim] for dim in order], order)
         self.merges = [(outer * blocks, live, inner), (outer, blocks, inner)]
@@ -172,7 +169,7 @@ class Summed:
         It cannot sum elements of several rows, as blocks would begin anywhere. Of so few rows that
         each has a lane of its own, none are added up.
         """
-        return self.n == length if self.deal is None else self.n > self.deal.lanes + 1
+        return self.n == length if self.deal is None else self.n > self.deal.lanes
 
     def _merge_of_few(self) -> Callable[[Array], Array] | None:
         """Return what adds up few sums of lanes and of blocks at once; None for many."""

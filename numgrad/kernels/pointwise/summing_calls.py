@@ -70,9 +70,8 @@ class SummingCall:
             *before, rows, width = lengths
             self.last_width = (rows % lanes or lanes) * width
             lengths = [*before, ceil(rows / lanes), lanes * width]
-            deals = [Deal(deals[0].shift - lanes.bit_length() + 1, lanes * width, 0, 0)] * len(
-                deals
-            )
+            joined = Deal(deals[0].shift - lanes.bit_length() + 1, 1, lanes * width)
+            deals = [joined] * len(deals)
         self.lengths, self.steps = np.array(lengths[:-1], np.int64), np.array(walked, np.int64)
         self.width, inner_rows = lengths[-1], prod(lengths[1:-1])
         per_block = 1  # steps of the outermost loop: whole blocks of all outputs
@@ -180,7 +179,7 @@ def _rows_in_one(
     if len(lengths) < 2 or not deals or any(deal != deals[0] for deal in deals):
         return 1
     *before, rows, width = lengths
-    lanes = deals[0].lanes + 1
+    lanes = deals[0].lanes
     arrays, positions = walked[: len(walked) - len(deals)], walked[len(walked) - len(deals) :]
     fits = all(own[-2] in (0, width * own[-1]) for own in arrays)
     fits = fits and all(own[-2] == 1 and not any(own[:-2]) for own in positions)

@@ -64,7 +64,7 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0, block: int 
 
     Examples
     --------
-    >>> steps_of(3, 600, 700)[3:]  # one leaf of three rows from 0 on, 600 wide, is the result
+    >>> steps_of(3, 600, 700)[4:]  # one leaf of three rows from 0 on, 600 wide, is the result
     array([ -1,   0,   1,   3, 600])
     """
     if not lanes:
@@ -74,7 +74,7 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0, block: int 
         steps = [OUT if runs == 1 else 0, 0, rows, FOLD, 1]
         if runs > 1:
             steps += [OUT, 0, runs, FOLD_LANES, 1]
-        return np.array([runs + 1, 1, 1, *steps], np.int64)
+        return np.array([runs + 1, 1, 1, lanes, *steps], np.int64)
     block = block or block_rows(columns, lanes)
     blocks, width = -(-rows // block), lanes * columns
     base = width  # behind the lanes of a block are the results of all
@@ -84,9 +84,9 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0, block: int 
         target = OUT if blocks == 1 else base + number * columns
         steps += _block_steps(target, first, min(block, rows - first), lanes, columns, row_step)
     if blocks > 1:
-        steps += _joined_steps(base, blocks, lanes, columns)
+        steps += [OUT, base, blocks, 0, columns]
     room = base + blocks * columns + width  # the last lanes are for the centres
-    return np.array([room, columns, lanes * row_step, *steps], np.int64)
+    return np.array([room, columns, lanes * row_step, lanes, *steps], np.int64)
 
 
 def steps_of_rows(first: int, count: int, length: int, row_step: int, step: int) -> Array:
@@ -103,11 +103,11 @@ def steps_of_rows(first: int, count: int, length: int, row_step: int, step: int)
 
     Examples
     --------
-    >>> steps_of_rows(0, 500, 100, 150, 1)[3:]  # one block of five rows
+    >>> steps_of_rows(0, 500, 100, 150, 1)[4:]  # one block of five rows
     array([ -1,   0, 500,  -3, 100])
     """
     kind = FOLD_ROWS if step else FOLD_REPEATS
-    return np.array([1, -(-count // RUN), row_step, OUT, first, count, kind, length], np.int64)
+    return np.array([1, -(-count // RUN), row_step, 1, OUT, first, count, kind, length], np.int64)
 
 
 def _block_steps(
@@ -125,31 +125,7 @@ def _block_steps(
         steps += [place, at, row == 0, min(TREE, whole - row), width]
     if rest:
         steps += [place, first * row_step + whole * step, whole == 0, 1, rest * columns]
-    return steps + _halving_steps(target, place, min(rows, lanes), lanes, columns)
-
-
-def _joined_steps(base: int, rows: int, lanes: int, columns: int) -> list[int]:
-    """Reduce the results of blocks, which lie among the lanes, to the result."""
-    steps: list[int] = []
-    width = lanes * columns
-    for row in range(lanes, rows, lanes):
-        steps += [base, base, base + row * columns, 0, min(width, (rows - row) * columns)]
-    if lanes == 1:
-        steps[-5] = OUT
-    return steps + _halving_steps(OUT, base, min(rows, lanes), lanes, columns)
-
-
-def _halving_steps(target: int, place: int, live: int, lanes: int, columns: int) -> list[int]:
-    """Combine the upper half of the lanes into the lower one, and again; some may be absent."""
-    steps: list[int] = []
-    half = lanes >> 1
-    while half:
-        if live > half:
-            into = target if half == 1 else place
-            steps += [into, place, place + half * columns, 0, (live - half) * columns]
-            live = half
-        half >>= 1
-    return steps
+    return steps if lanes == 1 else [*steps, target, 0, min(rows, lanes), 0, columns]
 
 
 def make_fold(name: str, transform: Transform, combine: Combine) -> Any:

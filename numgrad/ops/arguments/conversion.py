@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.modes.grad_modes import is_grad_enabled
 from numgrad.graph.modes.state import interceptors, modes
-from numgrad.graph.recorder import note_numbers
+from numgrad.graph.recorder import is_traced_array, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.graph.warned import warn
 
@@ -121,8 +121,10 @@ def item(tensor: Tensor) -> Any:
     RuntimeError
         Unless there is exactly one element.
     """
-    array = tensor._array
+    array: Any = tensor._array
     if array.size != 1:
+        if is_traced_array(array):
+            array.storage.recorder.numbers("a Python number", array)  # raises if it has none
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     if interceptors:
         _note_numbers(array)

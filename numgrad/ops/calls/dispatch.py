@@ -130,8 +130,11 @@ class Calls:
         if not self._is_met_often(key, statics):
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        in_order = [at for at in range(len(tensors)) if not constants or not constants[at]]
+        given = range(len(tensors))
+        in_order = [at for at in given if not constants or not constants[at]]
         applies_one = _takes_just(steps, tensors, in_order)
+        if not applies_one and _takes_just(steps, tensors, given):  # constants, too
+            in_order, applies_one = [*given], True
         if not self.sequence or applies_one or len(set(map(id, tensors))) == len(tensors):
             program = self._compile(tensors, steps, result, in_order, applies_one)
             self.programs.keep(key, program or (function if self.elementwise else _go_the_long_way))

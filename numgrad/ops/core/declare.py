@@ -18,12 +18,14 @@ from numgrad.ops.core.catalogue import RESERVED, check_name, check_names
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise.formulas import rebound, try_out
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
+from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.core.plan import Rule
 from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "NotDifferentiable",
     "NotDifferentiablePrimitive",
+    "RefusedPrimitive",
     "binary",
     "elementwise",
     "unary",
@@ -107,8 +109,9 @@ class _Underivable:
             return
         node = _NotImplementedNode(edges)
         node.function_name = getattr(self, "function_name", self.name)
-        node.num_outputs = len(outputs)
-        for number, output in enumerate(outputs):
+        reached = [output for output in outputs if output._array.dtype.kind in "fc"]
+        node.num_outputs = len(reached)
+        for number, output in enumerate(reached):
             output._edge = (node, number)
 
 
@@ -119,9 +122,36 @@ class NotDifferentiable(_Underivable, ElementwisePrimitive):
 class NotDifferentiablePrimitive(_Underivable, Primitive):
     """The same, of one that is not elementwise."""
 
-    def __init__(self, name: str, function_name: str, *declared: Any) -> None:
-        super().__init__(name, "NotImplemented", *declared, listed=False)
+    def __init__(self, name: str, function_name: str, *declared: Any, **options: Any) -> None:
+        super().__init__(name, "NotImplemented", *declared, listed=False, **options)
         self.function_name = function_name
+
+
+class _RefusingNode(PrimitiveNode):
+    """The node of an operation that has a node of its own, and a rule that raises."""
+
+    __slots__ = ()
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Raise, whatever comes."""
+        for _, refuse, _ in self.plan.rules:
+            refuse()
+        return [None] * len(self.targets)
+
+
+class RefusedPrimitive(Primitive):
+    """An operation that PyTorch records by a node of its own, and says it has no derivative of.
+
+    It takes what other primitives do, but for inputs and rules: it has one input.
+    """
+
+    node_type = _RefusingNode
+
+    def __init__(self, name: str, node: str, forward: Any, called: str, **options: Any) -> None:
+        def refuse() -> None:
+            raise NotImplementedError(f"the derivative for '{called}' is not implemented.")
+
+        super().__init__(name, node, forward, ["input"], [refuse], listed=False, **options)
 
 
 def elementwise(

@@ -213,7 +213,8 @@ class PrimitiveNode(Node):
     def _raise_if_held_modified(self) -> None:
         """Raise if an index or a mask has been written to since it was read."""
         saved: Any = self.saved
-        for at in range(3 * len(self.plan.saved), 3 * len(self.saved_edges()), 3):
+        first = len(self.plan.saved)
+        for at in range(3 * first, 3 * (first + self._held_count()), 3):
             if saved[at + 1] is not None:
                 unpack_array(saved[at : at + 3], NO_EDGE)
 

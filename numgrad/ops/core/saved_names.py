@@ -101,12 +101,18 @@ _PARAMETERS = {
 
 
 def _layout(parameter: str) -> dict[str, Reader]:
-    """Return how a node with a layout (size, stride, offset) tells of it."""
+    """Return how a node with a layout (size, stride, offset) tells of it.
+
+    The offset is told as the user said it, if anybody did.
+    """
 
     def part(at: int) -> Reader:
         return lambda node: node.parameters[parameter][at]
 
-    return {"size": part(0), "stride": part(1), "storage_offset": part(2)}
+    def offset(node: Any) -> Any:
+        return node.parameters.get("storage_offset", node.parameters[parameter][2])
+
+    return {"size": part(0), "stride": part(1), "storage_offset": offset}
 
 
 def _size_of(input: int, dim: int) -> Reader:

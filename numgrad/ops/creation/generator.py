@@ -18,13 +18,13 @@ from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
+from numgrad.ops.signatures.devices import check_device
 from numgrad.ops.signatures.kinds import (
     BEYOND_INT64,
     KINDS,
     NAMES,
     OWNERS,
     Kind,
-    check_device,
     type_name,
 )
 from numgrad.ops.signatures.signature import parse

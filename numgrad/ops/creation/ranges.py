@@ -159,7 +159,7 @@ def _in_narrow_steps(first: float, last: float, count: int, dtype: Any) -> Array
     start, end = dtype.type(first), dtype.type(last)
     if count < 2:
         return np.full(count, start)
-    step = wide.type((end - start) / dtype.type(count - 1))
+    step: Any = wide.type((end - start) / dtype.type(count - 1))
     half = count // 2
     found = np.empty(count, dtype)
     found[:half] = start.astype(wide) + step * np.arange(half).astype(wide)

@@ -16,7 +16,8 @@ from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.indexing.index_along import index_select
-from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
+from numgrad.ops.movement.casts import expand_to, sum_to_size
+from numgrad.ops.movement.copies import clone_contiguous
 from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import flatten, reshape, view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze

@@ -12,6 +12,7 @@ from numgrad.graph.warned import warn
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS
+from numgrad.ops.movement.slicing import alias
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
 
@@ -303,7 +304,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         if len(set(dims)) < len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     if not ndim:
-        return permute(input, ())
+        return alias(input)
     order = [dim for dim in range(ndim) if dim not in sources]
     for target, dim in sorted(zip(targets, sources, strict=True)):
         order.insert(target, dim)

@@ -223,6 +223,7 @@ _SLOGDET = Primitive(
     ["A"],
     [_rule_of_size],
     outputs=("sign", "logabsdet", "LU", "pivots"),
+    constant=("LU",),
     stand_in=stand_in,
     native=_UNROLLED_SIZES,
     samples=[

@@ -38,12 +38,15 @@ Array = np.ndarray[Any, Any]
 _BEYOND_BYTES = 2**63  # that no address reaches
 
 
-def _as_strided(array: Array, layout: Layout, own: Layout) -> Array:
+def _as_strided(
+    array: Array, layout: Layout, own: Layout, storage_offset: int | None = None
+) -> Array:
     return strided_view(array, layout)
 
 
-# The layouts count from the input's first element; `own` is the input's. Not declared linear,
-# because it is its own tangent map only for tangents of that very layout.
+# The layouts count from the input's first element; `own` is the input's, and `storage_offset` what
+# the user said. Not declared linear, because it is its own tangent map only for tangents of that
+# very layout.
 AS_STRIDED: Primitive = Primitive(
     "as_strided",
     "AsStridedBackward0",
@@ -123,7 +126,9 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
     return result
 
 
-def scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
+def scatter_arrays(
+    array: Array, source: Array, outer: Layout, inner: Layout, storage_offset: int | None = None
+) -> Array:
     """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
     result = _memory_of_scattered(outer, inner, array.dtype)
     result[...] = array
@@ -262,7 +267,8 @@ def as_strided(
             [2., 3.]])
     """
     layout = place(input, size, stride, storage_offset)
-    result: Tensor = AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
+    own = layout_of(input._array)
+    result: Tensor = AS_STRIDED.apply(input, layout=layout, own=own, storage_offset=storage_offset)
     return result
 
 
@@ -308,4 +314,8 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(inner[0])}"
         )
-    return scatter_into(input, src, layout_of(input._array), inner)
+    outer = layout_of(input._array)
+    result: Tensor = _SCATTER.apply(
+        input, src, outer=outer, inner=inner, storage_offset=storage_offset
+    )
+    return result

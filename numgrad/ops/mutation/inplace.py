@@ -49,6 +49,7 @@ from numgrad.ops.signatures.declared import declare, handing_on
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITE_ONE_NUMBER = {"fill", "zero"}
+_WITH_A_NUMBER = {"index_fill", "masked_fill"}  # which is the last operand, and read before
 # Functions that PyTorch lets write to leaves that require grad.
 _NEVER_RECORDED = {"logical_not", "logical_and", "logical_or", "logical_xor"}
 # Functions that write where an index says: what they read may be no part of what they write to.
@@ -149,8 +150,9 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     if type(tensor._counter) is not list:
         check_counted(tensor)
     is_harmless = name == "copy" and _is_itself(tensor, arguments[:1])
+    read = arguments[:-1] if name in _WITH_A_NUMBER else arguments
     if name not in _WRITE_ONE_NUMBER and name not in _SCATTERS and not is_harmless:
-        check_overlap(tensor, arguments)
+        check_overlap(tensor, read)
     dual = modes.dual if interceptors else None
     stand_in = wrap(tensor._array)
     if dual is not None:
@@ -166,7 +168,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     else:
         result = function(stand_in, *arguments)
     if name in _SCATTERS:  # only now is it known that these are such operands as there may be
-        check_overlap(tensor, arguments, apart=True)
+        check_overlap(tensor, read, apart=True)
     _check_fits(tensor, result)
     if interceptors and modes.steps is not None:
         modes.steps.note_write(stand_in, result, enter_view)

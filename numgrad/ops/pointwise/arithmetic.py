@@ -147,7 +147,8 @@ _SCALED_FIRST = "Tensor input, number alpha, Tensor other, *, Tensor? out=None"
     f"add({_SCALED})",
     inplace=True,
     plain=_PLUS,
-    factors=("alpha",),
+    dispatched=True,
+    factors=("other", "alpha"),
     deprecated=(f"add({_SCALED_FIRST})",),
 )
 def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
@@ -200,7 +201,8 @@ def _check_not_bool(input: Any, other: Any) -> None:
     inplace=True,
     aliases=("subtract",),
     plain=_MINUS,
-    factors=("alpha",),
+    dispatched=True,
+    factors=("other", "alpha"),
     deprecated=(f"sub({_SCALED_FIRST})",),
 )
 def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
@@ -228,6 +230,8 @@ def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     "rsub(Tensor input, Tensor other, *, number alpha=1)",
     "rsub(Tensor input, number other, number alpha=1)",
     method=False,
+    dispatched=True,
+    factors=("other", "alpha"),
 )
 def rsub(input: Tensor, other: Any, alpha: Any) -> Any:
     """Return ``other - alpha * input``, what ``other - input`` computes for a number `other`.

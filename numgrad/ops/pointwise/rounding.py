@@ -14,7 +14,7 @@ from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.core.places import laid_out
-from numgrad.ops.movement.casts import clone
+from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where

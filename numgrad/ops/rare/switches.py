@@ -1,7 +1,7 @@
 """Switches that programs for PyTorch set: deterministic kernels, the usual device, precision.
 
 All that numgrad computes is deterministic, on the CPU, and as precise as its dtype: what is set is
-remembered and told, and changes nothing.
+remembered and told, and changes nothing, but for how often it is warned of one thing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.base.device import device as Device
-from numgrad.graph.warned import warn
+from numgrad.graph.warned import Repetition, warn
 from numgrad.ops.core.registry import public
-from numgrad.ops.signatures.kinds import check_device, type_name
+from numgrad.ops.signatures.devices import check_device
+from numgrad.ops.signatures.kinds import type_name
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -20,10 +21,12 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
     "set_default_device",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_flush_denormal",
+    "set_warn_always",
     "use_deterministic_algorithms",
 ]
 
@@ -216,3 +219,31 @@ def get_num_interop_threads() -> int:
     1
     """
     return 1
+
+
+@public(method=False)
+def set_warn_always(b: bool, /) -> None:
+    """Have warnings that are given once in a process given always, or not.
+
+    The one of ``backward(create_graph=True)`` is. Of others, Python's filters decide.
+
+    >>> import numgrad as ng
+    >>> ng.set_warn_always(True)
+    >>> ng.is_warn_always_enabled()
+    True
+    >>> ng.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
+    Repetition.always = b
+
+
+@public(method=False)
+def is_warn_always_enabled() -> bool:
+    """Return what `set_warn_always` was told, at first False.
+
+    >>> import numgrad as ng
+    >>> ng.is_warn_always_enabled()
+    False
+    """
+    return Repetition.always

@@ -11,7 +11,7 @@ from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.search.runs import order_of_rows, runs
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.declare import RefusedPrimitive
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["unique", "unique_consecutive"]
@@ -20,25 +20,8 @@ Array = np.ndarray[Any, Any]
 Results = tuple[Array, Array, Array]
 
 
-def _without_derivative(name: str) -> Callable[..., Any]:
-    """Return the rule of an operation that PyTorch records, and says it has no derivative of."""
-
-    def rule(g0: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return rule
-
-
-def _declare(name: str, node: str, forward: Callable[..., Results]) -> Primitive:
-    return Primitive(
-        name,
-        node,
-        forward,
-        ["input"],
-        [_without_derivative(name)],
-        outputs=("values", "inverse", "counts"),
-        listed=False,
-    )
+def _declare(name: str, node: str, forward: Callable[..., Results]) -> RefusedPrimitive:
+    return RefusedPrimitive(name, node, forward, name, outputs=("values", "inverse", "counts"))
 
 
 def _unique(array: Array, positions: bool) -> Results:

@@ -13,10 +13,13 @@ from typing import Any
 from numgrad.ops.signatures.kinds import KINDS, is_integer, type_name
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
-__all__ = ["NUMPY_NAMES", "bind", "describe", "fits_deprecated"]
+__all__ = ["NUMPY_NAMES", "bind", "describe", "find", "fits_deprecated", "given_at"]
 
 NUMPY_NAMES = {"dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",)}
 Values = dict[str, Any]
+# Where an argument was given: its position, its name, that name in a tuple if it stands for a list
+# of itself, or None if it is all that was given by position.
+Place = int | str | tuple[str] | None
 
 
 def bind(
@@ -29,11 +32,34 @@ def bind(
     TypeError
         If it fits none.
     """
+    signature, places = find(signatures, arguments, keywords)
+    return signature, {name: given_at(place, arguments, keywords) for name, place in places.items()}
+
+
+def given_at(place: Place, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """Return what stands at a place among arguments."""
+    if place is None:
+        return arguments
+    if isinstance(place, tuple):
+        return (keywords[place[0]],)
+    return arguments[place] if isinstance(place, int) else keywords[place]
+
+
+def find(
+    signatures: Sequence[Signature], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[Signature, dict[str, Place]]:
+    """Return the signature that a call fits, and where the arguments that it names were given.
+
+    Raises
+    ------
+    TypeError
+        If it fits none.
+    """
     if len(signatures) > 1:
         for signature in signatures:
-            values = _bind_one(signature, arguments, keywords, raises=False)
-            if values is not None:
-                return signature, values
+            places = _find_in(signature, arguments, keywords, raises=False)
+            if places is not None:
+                return signature, places
         takes_out = any(each.name == "out" for one in signatures for each in one.parameters)
         # A method in place gives itself as `out`, which does not count.
         unused = ("out",) if "out" in keywords and not takes_out else ()
@@ -46,9 +72,9 @@ def bind(
                 f"{_given(arguments, keywords)}, but expected one of:{options}\n"
             )
         signatures = of_this_count
-    values = _bind_one(signatures[0], arguments, keywords, raises=True)
-    assert values is not None
-    return signatures[0], values
+    places = _find_in(signatures[0], arguments, keywords, raises=True)
+    assert places is not None
+    return signatures[0], places
 
 
 def _given(
@@ -98,13 +124,13 @@ def fits_deprecated(
     present: Signature,
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
-) -> Values | None:
-    """Return the arguments of a call that fits a deprecated signature, None if it doesn't.
+) -> dict[str, Place] | None:
+    """Return where the arguments of a call are that fits a deprecated signature; None if not.
 
     Of the first such call of a process PyTorch warns.
     """
-    values = _bind_one(signature, arguments, keywords, raises=False)
-    if values is not None and not _said:
+    places = _find_in(signature, arguments, keywords, raises=False)
+    if places is not None and not _said:
         _said.append(signature.name)
         warnings.warn(
             f"This overload of {signature.name} is deprecated:\n"
@@ -114,7 +140,7 @@ def fits_deprecated(
             UserWarning,
             stacklevel=4,
         )
-    return values
+    return places
 
 
 def describe(signature: Signature) -> str:
@@ -140,20 +166,20 @@ def accepts(parameter: Parameter, value: Any) -> bool:
     return KINDS[parameter.kind].accepts(value)
 
 
-def _bind_one(
+def _find_in(
     signature: Signature, arguments: tuple[Any, ...], keywords: Mapping[str, Any], *, raises: bool
-) -> Values | None:
-    """Return the arguments of a call by name.
+) -> dict[str, Place] | None:
+    """Return where the arguments that a signature names were given.
 
     If they don't fit, raise PyTorch's TypeError, or return None unless it `raises`.
     """
 
-    def fail(message: Callable[..., str], *details: Any) -> Values | None:
+    def fail(message: Callable[..., str], *details: Any) -> dict[str, Place] | None:
         if raises:
             raise TypeError(message(signature, *details))
         return None
 
-    values: Values = {}
+    places: dict[str, Place] = {}
     unknown = len(keywords)
     position, count = 0, len(arguments)
     if count > len(signature.positional) and not signature.variadic:
@@ -163,10 +189,10 @@ def _bind_one(
             if parameter.keyword_only:
                 return fail(_too_many, count)
             value = arguments[position]
-            place = position + 1
+            place: Place = position
             if position == 0 and signature.variadic and not accepts(parameter, value):
                 if KINDS[parameter.kind].accepts(arguments):
-                    values[parameter.name] = arguments
+                    places[parameter.name] = None
                     position = count
                     continue
                 if count > 1:
@@ -180,17 +206,16 @@ def _bind_one(
                 if parameter.default is REQUIRED:
                     return fail(_missing, number)
                 continue
-            value = keywords[name]
+            value, place = keywords[name], name
             if name != parameter.name and parameter.kind == "int[]" and is_integer(value):
-                value = (value,)  # as NumPy's functions take it
+                value, place = (value,), (name,)  # as NumPy's functions take it
             unknown -= 1
-            place = 0
         if not accepts(parameter, value):
-            return fail(_wrong, parameter, value, place)
-        values[parameter.name] = value
+            return fail(_wrong, parameter, value, place + 1 if isinstance(place, int) else 0)
+        places[parameter.name] = place
     if count > position:
         return fail(_too_many, count)
-    return fail(_unknown, keywords, count) if unknown else values
+    return fail(_unknown, keywords, count) if unknown else places
 
 
 def _wrong(signature: Signature, parameter: Parameter, value: Any, place: int) -> str:

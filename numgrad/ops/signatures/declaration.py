@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from numgrad.ops.calls.dispatch import Calls
-from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind, fits_deprecated
+from numgrad.ops.calls.table import Table
+from numgrad.ops.signatures.argument_parser import (
+    NUMPY_NAMES,
+    Place,
+    bind,
+    find,
+    fits_deprecated,
+    given_at,
+)
 from numgrad.ops.signatures.call_sites import names_given
-from numgrad.ops.signatures.kinds import KINDS
+from numgrad.ops.signatures.kinds import KINDS, as_given
+from numgrad.ops.signatures.readings import Reading, pattern_of
 from numgrad.ops.signatures.signature import (
     ABSENT,
     REQUIRED,
@@ -156,18 +165,18 @@ class Declaration:
     def ways(self) -> tuple[Signature, ...]:
         """The signatures whose kinds go with each other, the first of them `signature`.
 
-        The others have the same parameters, and kinds that `signature` leaves out. Where those are
-        in the place of a list, calls are read the long way.
+        The others have parameters that it has, in the same places, and kinds that it leaves out.
+        Where those are in the place of a list, calls are read the long way.
         """
         whole = self.signature
         kinds = {each.name: each.kinds for each in whole.parameters}
-        shape = [(each.name, each.keyword_only) for each in whole.parameters]
         return (
             whole,
             *[
                 one
                 for one in self.signatures
-                if [(each.name, each.keyword_only) for each in one.parameters] == shape
+                if kinds.keys() >= {each.name for each in one.parameters}
+                and one.begins(whole)
                 and any(each.kind not in kinds[each.name] for each in one.parameters)
                 and not any(KINDS[each.kind].plain for each in one.parameters)
                 and not any(
@@ -205,61 +214,126 @@ class Declaration:
         named : tuple
             The values of the other parameters, and then those by NumPy's names.
         """
+        given, count = (*positional, *named), len(positional)
+        pattern = pattern_of(given, self._left_out(count))
+        reading = None if pattern is None else self.readings.get(pattern)
         try:
-            return self._read(positional, named)
+            if reading is not None:
+                return reading(given)
+            signature, sources = self._parsed(given, count)
+            reading = self._reading(given, signature, sources)
+            if pattern is not None and signature in self.signatures:
+                self.readings.keep(pattern, reading)
+            return reading(given)
         except TypeError:
             names = names_given(_HERE)
-            arguments, keywords = self._given(positional, named)
-            called = self._as_called(arguments, keywords, names) if names else None
+            called = self._as_called(given, count, names) if names else None
             if called is not None:
                 bind(self.signatures, *called)
             raise
 
+    def _left_out(self, count: int) -> tuple[Any, ...]:
+        """Return what a call with so many positional arguments has where nothing was given."""
+        left_out = self._when_left_out.get(count)
+        if left_out is None:
+            positional = self.signature.positional
+            of_these = [
+                ABSENT if at in self.places else each.default for at, each in enumerate(positional)
+            ]
+            by_position = [each.name for each in positional] if self.spread else []
+            left_out = (
+                *([] if self.spread else of_these),
+                *[REQUIRED] * (count if self.spread else count - len(positional)),
+                *[
+                    REQUIRED if name in by_position else self.defaults.get(name, REQUIRED)
+                    for name in self.named
+                ],
+            )
+            self._when_left_out[count] = left_out
+        return left_out
+
+    # Arguments are told below by where they stand in all that was given.
+
     def _given(
-        self, positional: tuple[Any, ...], named: tuple[Any, ...], *, by_name: bool = False
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        self, given: tuple[Any, ...], count: int, *, by_name: bool = False
+    ) -> tuple[list[int], dict[str, int]]:
         """Return the arguments that were given by position, as far as can be told, and others.
 
         What may have been given either way was by position, unless `by_name`.
         """
-        defaults = self.defaults
-        keywords = {}
-        by_position = [each.name for each in self.signature.positional] if self.spread else []
-        for name, value in zip(self.named, named, strict=True):
-            default = REQUIRED if name in by_position else defaults.get(name, REQUIRED)
-            if value is not REQUIRED and value is not default:
-                keywords[name] = value
-        if not self.spread and not by_name:
-            positional = self._moved_back(positional, keywords)
-        arguments = positional if self.spread else self._by_position(positional, keywords)
-        return arguments, keywords
+        left_out = self._left_out(count)
+        keywords = {
+            name: at
+            for at, name in enumerate(self.named, count)
+            if given[at] is not REQUIRED and given[at] is not left_out[at]
+        }
+        positional = [*range(count)]
+        if self.spread:
+            return positional, keywords
+        if not by_name:
+            self._move_back(given, positional, keywords)
+        return self._by_position(given, positional, keywords), keywords
 
-    def _read(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> tuple[Any, ...]:
-        arguments, keywords = self._given(positional, named)
+    def _parsed(
+        self, given: tuple[Any, ...], count: int
+    ) -> tuple[Signature, dict[str, int | tuple[int, ...]]]:
+        """Return the signature that a call fits, and which arguments are its parameters'."""
+        positional, keywords = self._given(given, count)
+        called = _values(given, positional, keywords)
         try:
-            signature, values = bind(self.signatures, arguments, keywords)
+            signature, places = find(self.signatures, *called)
         except TypeError:
             for signature in self.deprecated:
-                fitting = fits_deprecated(signature, self.signatures[0], arguments, keywords)
+                fitting = fits_deprecated(signature, self.signatures[0], *called)
                 if fitting is not None:
-                    return self._found(signature, fitting)
-            by_position = [at for at in self.places if positional[at] is not ABSENT]
-            if self.spread or by_position or len(positional) > len(self.signature.positional):
+                    return signature, _sources(fitting, positional, keywords)
+            by_position = [at for at in self.places if given[at] is not ABSENT]
+            if self.spread or by_position or count > len(self.signature.positional):
                 raise
             try:  # what some signature takes by name alone may have been given by name
-                called = self._given(positional, named, by_name=True)
-                signature, values = bind(self.signatures, *called)
+                positional, keywords = self._given(given, count, by_name=True)
+                called = _values(given, positional, keywords)
+                signature, places = find(self.signatures, *called)
             except TypeError:
                 pass
             else:
-                return self._found(signature, values)
+                return signature, _sources(places, positional, keywords)
             raise
-        return self._found(signature, values)
+        return signature, _sources(places, positional, keywords)
+
+    def _reading(
+        self,
+        given: tuple[Any, ...],
+        signature: Signature,
+        sources: Mapping[str, int | tuple[int, ...]],
+    ) -> Reading:
+        """Return what calls hand on that fit a signature in the same way."""
+        constants = [*self.defaults.values(), None]
+        found = dict(
+            zip(self.defaults, range(len(given), len(given) + len(constants)), strict=False)
+        )
+        none = len(given) + len(constants) - 1
+        conversions: list[tuple[int | slice, Callable[[Any], Any]]] = []
+        for each in signature.parameters:
+            source = sources.get(each.name)
+            if source is None:
+                continue
+            at = source if isinstance(source, int) else slice(source[0], source[-1] + 1)
+            convert = self._converts(each)
+            if given[at] is None:
+                found[each.name] = none
+            elif convert is None and isinstance(at, int):
+                found[each.name] = at
+            else:
+                conversions.append((at, convert or tuple))
+                found[each.name] = none + len(conversions)
+        return Reading(constants, conversions, [found[name] for name in self.used])
 
     def _as_called(
-        self, arguments: tuple[Any, ...], keywords: dict[str, Any], names: tuple[str, ...]
+        self, given: tuple[Any, ...], count: int, names: tuple[str, ...]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return a call with those arguments by name that were; None if they are no such names."""
+        arguments, keywords = _values(given, *self._given(given, count))
         positional = [] if self.spread else [each.name for each in self.signature.positional]
         known = dict(zip(positional, arguments, strict=False)) | keywords
         by_name: dict[str, Any] = {}
@@ -277,23 +351,15 @@ class Declaration:
             by_name[name] = known[ours]
             if ours in positional:
                 arguments = arguments[: positional.index(ours)]
-        given = len(arguments) + len(by_name)
-        return (arguments, by_name) if given == len(known) else None
+        return (arguments, by_name) if len(arguments) + len(by_name) == len(known) else None
 
-    def _found(self, signature: Signature, values: dict[str, Any]) -> tuple[Any, ...]:
-        defaults = self.defaults
-        found = defaults.copy()
-        for each in signature.parameters:
-            if each.name in values:
-                value = values[each.name]
-                found[each.name] = None if value is None else self._converted(each, value)
-        return tuple([found[name] for name in self.used])
-
-    def _moved_back(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the arguments with what was told by its kind in the place that it has."""
+    def _move_back(
+        self, given: tuple[Any, ...], positional: list[int], keywords: dict[str, int]
+    ) -> None:
+        """Put what was told by its kind in the place that it has."""
         for at, names in self.places.items():
             for name in names:
-                if positional[at] is not ABSENT or name not in keywords:
+                if given[positional[at]] is not ABSENT or name not in keywords:
                     continue
                 kinds = [
                     KINDS[each.kind]
@@ -301,32 +367,39 @@ class Declaration:
                     for each in one.positional[at : at + 1]
                     if each.name == name
                 ]
-                if any(kind.accepts(keywords[name]) for kind in kinds):
-                    positional = (*positional[:at], keywords.pop(name), *positional[at + 1 :])
-        return positional
+                if any(kind.accepts(given[keywords[name]]) for kind in kinds):
+                    positional[at] = keywords.pop(name)
 
     def _by_position(
-        self, positional: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> tuple[Any, ...]:
+        self, given: tuple[Any, ...], positional: list[int], keywords: dict[str, int]
+    ) -> list[int]:
         """Return what was given by position, as far as can be told; the rest becomes `keywords`."""
         parameters = self.signature.positional
-        defaults = [
-            ABSENT if at in self.places else each.default for at, each in enumerate(parameters)
-        ]
+        left_out = self._left_out(len(positional))
         last = len(positional)
         if last == len(parameters):  # what has its default may not have been given
-            while last and positional[last - 1] is defaults[last - 1]:
+            while last and given[positional[last - 1]] is left_out[last - 1]:
                 last -= 1
         for at in range(last):
-            if positional[at] is REQUIRED or positional[at] is ABSENT:
+            if given[positional[at]] is REQUIRED or given[positional[at]] is ABSENT:
                 break
         else:
             return positional[:last]
-        rest = zip(parameters[at:], defaults[at:], positional[at:last], strict=False)
-        for each, default, value in rest:
-            if value is not REQUIRED and value is not default:
-                keywords[each.name] = value
+        for each, default, source in zip(
+            parameters[at:], left_out[at:], positional[at:last], strict=False
+        ):
+            if given[source] is not REQUIRED and given[source] is not default:
+                keywords[each.name] = source
         return positional[:at]
+
+    @functools.cached_property
+    def readings(self) -> Table:
+        """The readings of calls that were parsed, under their patterns."""
+        return Table()
+
+    @functools.cached_property
+    def _when_left_out(self) -> dict[int, tuple[Any, ...]]:
+        return {}
 
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
@@ -355,8 +428,23 @@ class Declaration:
         names = [*self.handed, *(FINISHED if self.finish is not None else ("out",))]
         return [name for name in dict.fromkeys(names) if name in self.defaults]
 
-    def _converted(self, parameter: Parameter, value: Any) -> Any:
+    def _converts(self, parameter: Parameter) -> Callable[[Any], Any] | None:
+        """Return what makes of an accepted argument what is handed on; None if it is that."""
         where = (self.signature.name, parameter.name)
         read = KINDS[parameter.kind].read
         special = self.special.get(parameter.name)
-        return read(where, value) if special is None else read(where, value, special)  # type: ignore[call-arg]
+        if special is None:
+            return None if read is as_given else lambda value: read(where, value)
+        return lambda value: read(where, value, special)  # type: ignore[call-arg]
+
+
+def _values(
+    given: tuple[Any, ...], positional: Sequence[int], keywords: Mapping[str, int]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return tuple([given[at] for at in positional]), {n: given[at] for n, at in keywords.items()}
+
+
+def _sources(
+    places: Mapping[str, Place], positional: Sequence[int], keywords: Mapping[str, int]
+) -> dict[str, int | tuple[int, ...]]:
+    return {name: given_at(place, tuple(positional), keywords) for name, place in places.items()}

@@ -29,10 +29,7 @@ from numgrad.ops.signatures.remembered_source import remembered_lines
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter
 from numgrad.ops.signatures.source_text import default_text, handed_on, is_default, tuple_of
 
-__all__ = ["WITHOUT_EFFECT", "function_source"]
-
-# There is one device, one layout and no pinned memory: these are checked, and that is all.
-WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
+__all__ = ["function_source"]
 
 
 def function_source(declaration: Declaration) -> str:
@@ -83,7 +80,11 @@ def function_source(declaration: Declaration) -> str:
             if any(KINDS[kind].plain for kind in each.kinds):
                 lines += _plain(declaration, each, local.get(each.name, each.name))
                 local[each.name] = f"of_{each.name}"
-            odd += _conditions(each, local.get(each.name, each.name), declaration.finish)
+            odd += _conditions(each, local.get(each.name, each.name))
+        own = {each.name for each in way.parameters}
+        for each in declaration.signature.parameters:
+            if each.name not in own:
+                odd.append(is_default(each.default, local.get(each.name, each.name), given=True))
         ways.append(odd)
     conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
@@ -157,11 +158,9 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     return [*lines, f"    return finish({declaration.name!r}, {', '.join([call, *options])})"]
 
 
-def _conditions(parameter: Parameter, value: str, finish: object) -> list[str]:
+def _conditions(parameter: Parameter, value: str) -> list[str]:
     """Return what may hold of an argument that isn't plainly of its kind, so that it is read."""
     name, kinds = parameter.name, [KINDS[kind] for kind in parameter.kinds]
-    if name in WITHOUT_EFFECT or (name == "out" and finish is not None):
-        return [f"{name} is not {parameter.default}"]
     if any(kind.plain for kind in kinds):
         takes_none = parameter.optional and parameter.default is not ABSENT
         return [f"{value} is None" + f" and {name} is not None" * takes_none]

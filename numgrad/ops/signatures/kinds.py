@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.device import device
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import strided
 from numgrad.codegen.expression import Symbol
@@ -20,6 +21,7 @@ from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.calls.keys import in_int64
 from numgrad.ops.core.type_names import OWNERS, type_name
+from numgrad.ops.signatures.devices import check_device
 from numgrad.ops.signatures.signature import ABSENT
 
 __all__ = [
@@ -28,10 +30,10 @@ __all__ = [
     "NAMES",
     "OWNERS",
     "Kind",
+    "as_given",
     "as_integer",
     "as_number",
     "as_size",
-    "check_device",
     "check_storage",
     "is_integer",
     "is_number",
@@ -282,32 +284,6 @@ def _as_tensors(where: Where, value: Any) -> tuple[Tensor, ...]:
 
 # --- options -------------------------------------------------------------------------------------
 
-_DEVICE_TYPES = (
-    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
-    "mps, meta, hpu, mtia, privateuseone"
-)
-
-
-def check_device(device: Any) -> None:
-    """Raise unless `device` is the CPU."""
-    if not isinstance(device, str):
-        if is_integer(device):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
-        device = device.type
-    if not device:
-        raise RuntimeError("Device string must not be empty")
-    kind, separator, index = device.partition(":")
-    if kind not in _DEVICE_TYPES.split(", "):
-        raise RuntimeError(
-            f"Expected one of {_DEVICE_TYPES} device type at start of device string: {kind}"
-        )
-    if separator and not index.isdecimal():
-        raise RuntimeError(f"Invalid device string: '{device}'")
-    if kind == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
-    if kind != "cpu":
-        raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")
-
 
 def _is_device(value: Any) -> bool:
     if is_integer(value):
@@ -323,6 +299,11 @@ def _is_dtype(value: Any) -> bool:
 
 
 # --- the table -----------------------------------------------------------------------------------
+
+
+def as_given(where: Where, value: Any) -> Any:
+    """Return an accepted value as it is."""
+    return value
 
 
 class Kind(NamedTuple):
@@ -351,7 +332,7 @@ class Kind(NamedTuple):
     text: str
     odd: str
     accepts: Callable[[Any], bool]
-    read: Callable[[Where, Any], Any] = lambda where, value: value
+    read: Callable[[Where, Any], Any] = as_given
     plain: str = ""
 
 
@@ -465,8 +446,21 @@ KINDS = {
         _is_dtype,
         lambda where, value: dtypes.to_dtype(value),
     ),
-    "layout": Kind("torch.layout", "layout", "layout", "", lambda value: value is strided),
-    "device": Kind("torch.device", "device | str", "device", "", _is_device, _checked_device),
+    "layout": Kind(
+        "torch.layout",
+        "layout",
+        "layout",
+        "{0} is not strided",
+        lambda value: value is strided,
+    ),
+    "device": Kind(
+        "torch.device",
+        "device | str",
+        "device",
+        "type({0}) is not device_class and (type({0}) is not str or {0} != 'cpu')",
+        _is_device,
+        _checked_device,
+    ),
     "memory_format": Kind(
         "torch.memory_format",
         "memory_format",
@@ -498,10 +492,12 @@ NAMES = {
     "as_number": as_number,
     "Tensor": Tensor,
     "by_word": by_word,
+    "device_class": device,
     "dtype_class": dtypes.dtype,
     "plain_floats": plain_floats,
     "plain_ints": plain_ints,
     "plain_numbers": plain_numbers,
     "plain_size": plain_size,
     "plain_tensors": plain_tensors,
+    "strided": strided,
 }

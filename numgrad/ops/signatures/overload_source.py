@@ -72,13 +72,28 @@ def moved(declaration: Declaration) -> list[str]:
             kept = {each.name for one in ones for each in one.parameters if each.name != name}
             rest = [each for each in whole.parameters if each.name not in kept]
             plainly = _plainly(ones[0], name, place)
-            flags = [each for each in ones[0].positional[at + 1 :] if each.kind == "bool"]
-            fit = [f"not ({KINDS['bool'].odd.format(each.name)})" for each in flags]
-            told = " and ".join([plainly, *[_is_default(each) for each in rest], *fit])
+            told = " and ".join(
+                [plainly, *map(_is_default, rest), *_others_fit(declaration, ones, at)]
+            )
             lines.append(f"        {branch} {told}:")
             lines.append(f"            {name}, {place} = {place}, ABSENT")
             branch = "elif"
     return lines
+
+
+def _others_fit(declaration: Declaration, ones: list[Signature], at: int) -> list[str]:
+    """Return what holds of the arguments around a place where just these signatures are meant."""
+    fit = []
+    for each in ones[0].positional[:at]:
+        kinds = {one.kind for way in ones for one in way.positional if one.name == each.name}
+        if kinds < declaration.kinds_of(each.name):
+            fit.append(_plainly(ones[0], each.name, each.name))
+    for each in declaration.signature.positional[at + 1 :]:
+        if any(one.name == each.name and one.kind == "bool" for one in ones[0].positional):
+            plainly = f"not ({KINDS['bool'].odd.format(each.name)})"
+            told = isinstance(each.default, bool)
+            fit.append(plainly if told else f"({_is_default(each)} or {plainly})")
+    return fit
 
 
 def _with(declaration: Declaration, name: str, at: int) -> list[Signature]:
@@ -160,7 +175,10 @@ def _narrower(
         or any(KINDS[kind].plain or not KINDS[kind].odd for kind in kinds)
     ):
         return ""
-    return " and ".join([f"({KINDS[kind].odd})" for kind in kinds])
+    odd = [f"({KINDS[kind].odd})" for kind in kinds]
+    if other.default is None or other.default is ABSENT:
+        odd.insert(0, _is_default(other, "{0}", given=True))
+    return " and ".join(odd)
 
 
 # --- where what a position means depends on how many there are ------------------------------------
@@ -179,13 +197,15 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
             given_one = f"len(given) == 1 and {told}"
             lines.append(f"    if {given_one} and {name} is {declaration.not_given(name)}:")
             lines.append(f"        {name}, given = given[0], ()")
+        by_name, some = f"{first.name} is not REQUIRED", f"(given or {first.name} is not REQUIRED)"
+        value = f"{first.name} if {by_name} else {value}"
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
-        absent = [f"{first.name} is not REQUIRED", none]
+        absent = [f"{by_name} and given", none]
         if first.default is None or first.default is ABSENT:
             left_out = default_text(first.default)
-            plain, absent[1] = f"{plain} if given else {left_out}", f"{none} and given"
+            plain, absent[1] = f"{plain} if {some} else {left_out}", f"{none} and {some}"
         else:
-            absent.append("not given")
+            absent.append(f"not {some}")
         return [*lines, f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]

@@ -172,9 +172,9 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
 
 def _is_constant(name: str, given: _Given, by_type: bool) -> str:
     """Return whether what a program is given is a number that stands in its key."""
-    conditions = []
-    if name in given.mixed and not by_type:
-        conditions.append(f"type({name}) is not Tensor")
+    if name in given.mixed and by_type:
+        return "False"
+    conditions = [f"type({name}) is not Tensor"] * (name in given.mixed)
     if name in given.factors:
         conditions.append(f"fact_{name} is not float")
     return " and ".join(conditions) or "False"

@@ -82,3 +82,26 @@ def test_what_is_marked_inline_can_be_handed_on() -> None:
 
     assert fourfold(1.5) == 6.0
     assert doubled(1.5) == 3.0  # in Python it is what it was
+
+
+def test_arrays_that_a_glance_does_not_tell_are_looked_at_once(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """Read-only ones; those of another byte order are refused all the same."""
+
+    @kernel
+    def add(x, y):  # type: ignore[no-untyped-def]
+        return x[0] + y
+
+    x = numbers()
+    x.setflags(write=False)
+    for _ in range(2):
+        assert add(x, 1) == add(x, 1.0) == -1
+    with monkeypatch.context() as patched:
+        patched.setattr(type(add), "typeof_pyval", None)
+        assert add(x, 2) == add(x, 2.0) == 0
+    foreign = x.astype(x.dtype.newbyteorder())
+    foreign.setflags(write=False)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="foreign byte order"):
+            add(foreign, 1)
+    assert add(x.astype(np.float32), 2**63) == 2.0**63 - 2
+    assert add(x, 2) == 0

@@ -107,6 +107,7 @@ MOVES = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("moved", MOVES)
 @settings(max_examples=examples(6))
 @given(st.data())

@@ -120,6 +120,14 @@ CALLS: dict[str, Callable[..., Any]] = {
     "addcmul": lambda x, y: ng.addcmul(x, x, y, value=2),
     "addcmul by another number": lambda x, y: ng.addcmul(x, x, y, value=2.0),
     "addcmul in place": lambda x, y: (x * 1).addcmul_(x, y[0]),
+    "add scaled": lambda x, y: x.add(y[0], alpha=0.5),
+    "add a number scaled": lambda x, y: ng.add(x, 0.5, alpha=3),
+    "add scaled by 0": lambda x, y: x.add(y, alpha=-0.0),
+    "sub scaled": lambda x, y: ng.sub(x, y, alpha=2),
+    "subtract scaled": lambda x, y: ng.subtract(x, 2, alpha=0.5) + x.subtract(1.5, alpha=2),
+    "rsub": lambda x, y: ng.rsub(x, y[0]),
+    "rsub scaled": lambda x, y: ng.rsub(x, y, alpha=0.5),
+    "rsub a number": lambda x, y: ng.rsub(x, 2) - ng.rsub(x, 0.5, 3) * ng.rsub(x, 2, alpha=-1.5),
     "addcdiv": lambda x, y: x.addcdiv(x, y[0], value=-0.5),
     "isclose": lambda x, y: ng.isclose(x, y, atol=0.5),
     "isclose to itself": lambda x, y: x.isclose(x, rtol=0.0),
@@ -338,14 +346,14 @@ def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True
         assert tell(call, dtype, grad, seed, spread) == expected
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
-@pytest.mark.sampled(0.04)
+@pytest.mark.sampled(0.024)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
@@ -555,6 +563,9 @@ def test_numbers_that_are_equal_and_not_the_same(numbers: list[Any], dtype: Any)
                 lambda number=number: ng.addmm(x[:, :3], x, y.T, beta=number),
                 lambda number=number: (x / 0).nan_to_num(number, neginf=number),
                 lambda number=number: x.isclose(y, number, equal_nan=number),
+                lambda number=number: x.add(y, alpha=number),
+                lambda number=number: ng.sub(x, number, alpha=2),
+                lambda number=number: ng.rsub(x, number, alpha=number),
                 lambda number=number: x.diagonal(number),
                 lambda number=number: x.flatten(number),
                 lambda number=number: x.clamp(number, 1),

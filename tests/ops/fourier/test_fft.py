@@ -149,6 +149,7 @@ def test_derivatives_are_those_of_finite_differences(name: str, norm: str) -> No
     assert ng.autograd.gradgradcheck(run, operand)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfftn", "hfft2", "ihfftn"])
 def test_they_are_batched_and_compiled(name: str) -> None:
     rng = np.random.default_rng(4)

@@ -55,7 +55,7 @@ ARGUMENTS = {
     "zeros": lambda lib: lib.zeros(2, 2),
     "empty": lambda lib: lib.ones(0, 0),
     "no rows": lambda lib: lib.ones(0, 2),
-    "singular in a batch": lambda lib: lib.stack([lib.eye(2), lib.ones(2, 2)]),
+    "singular in a batch": lambda lib: lib.stack([lib.eye(2), lib.diag(lib.tensor([2.0, 0.0]))]),
 }
 FUNCTIONS = {
     **{f"matrix_norm {p}": lambda lib, A, p=p: lib.linalg.matrix_norm(A, p) for p in ORDERS},

@@ -71,7 +71,7 @@ def test_strides_are_pytorchs(torch: Any) -> None:
                 continue
             for _ in range(3):  # as it is written, and by the program that is made of it
                 assert function(x).stride() == expected, (shape, steps, order, call, dims, k)
-            if at == number % len(VIEWS):
+            if (number % 3, at) == (0, number // 3 % len(VIEWS)):
                 compiled = ng.jit(function)(x)
                 assert compiled.stride() == expected, (shape, steps, order, call, dims, k)
 
@@ -99,7 +99,7 @@ def test_copies_keep_them(torch: Any) -> None:
             for _ in range(3):
                 found = eval(f"x.{call}", {"x": x, "lib": ng})
                 assert found.stride() == expected, (shape, order, steps, call)
-            if at == number % len(COPIES):
+            if (number % 2, at) == (0, number // 2 % len(COPIES)):
                 compiled = ng.jit(eval(f"lambda x: x.{call}", {"lib": ng}))(x)
                 assert compiled.stride() == expected, (shape, order, steps, call)
         for name in ("zeros_like", "ones_like", "empty_like"):

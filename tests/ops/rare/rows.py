@@ -9,8 +9,8 @@ frombuffer get_default_device get_deterministic_debug_mode get_device
 get_float32_matmul_precision get_num_interop_threads is_distributed
 is_deterministic_algorithms_warn_only_enabled is_pinned map2_ map_ range resize resize_as
 set_default_device set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
-sparse_dim to_dlpack typename unsafe_chunk unsafe_split unsafe_split_with_sizes
-use_deterministic_algorithms
+is_warn_always_enabled set_warn_always sparse_dim to_dlpack typename unsafe_chunk unsafe_split
+unsafe_split_with_sizes use_deterministic_algorithms
 """
 LEFT_OUT = set(_LEFT_OUT.split())
 ARGUMENTS = {

@@ -92,6 +92,10 @@ torch.get_default_device()
 torch.set_float32_matmul_precision('abc')
 torch.get_float32_matmul_precision()
 torch.set_flush_denormal(False)
+torch.set_warn_always('abc')
+torch.set_warn_always(1)
+torch.set_warn_always()
+torch.is_warn_always_enabled()
 """.strip().splitlines()
 
 

@@ -97,7 +97,7 @@ OF_ONE = [
 ]
 
 
-@pytest.mark.sampled(0.18, by="call")
+@pytest.mark.sampled(0.09, by="call")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("call", OF_ONE)
 def test_every_dtype_is_searched_and_counted_as_in_pytorch(torch: Any, call, dtype):

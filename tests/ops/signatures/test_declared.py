@@ -19,7 +19,7 @@ import numgrad as ng
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declare, declared_function
-from numgrad.ops.signatures.declared_source import WITHOUT_EFFECT, function_source
+from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import NAMES
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED, alternatives, merged, parse
 from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
@@ -190,10 +190,7 @@ def check_plain_call(declaration: Declaration) -> None:
     whole = declaration.signature.positional
     ways = [each.positional for each in declaration.signatures]
     taken = whole if any(len(each) == len(whole) for each in ways) else ways[0]
-    values = [
-        each.default if each.name in WITHOUT_EFFECT else eval(GOOD[each.kind], names)
-        for each in taken
-    ]
+    values = [eval(GOOD[each.kind], names) for each in taken]
     needed = {
         each.name: eval(GOOD[each.kind], names)
         for each in declaration.signature.parameters

@@ -33,6 +33,7 @@ UNDECLARED = {
     "are_deterministic_algorithms_enabled": _SWITCH,
     "is_deterministic_algorithms_warn_only_enabled": _SWITCH,
     "use_deterministic_algorithms": _SWITCH,
+    **dict.fromkeys(("is_warn_always_enabled", "set_warn_always"), _SWITCH),
     **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), _GONE),
     "from_numpy": "asks for an array in words of its own, as PyTorch's does without its parser",
 }

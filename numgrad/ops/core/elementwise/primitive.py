@@ -18,7 +18,7 @@ from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.kinds import kind_for
 from numgrad.graph.modes.state import interceptors, modes
-from numgrad.graph.recorder import Traced, place_of
+from numgrad.graph.recorder import Traced, note_given, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
 from numgrad.kernels.move.loop_order import NUMBER, ResultOrder, result_order
 from numgrad.kernels.move.memory_order import as_dtype
@@ -32,7 +32,7 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise.gradient_plan import GradientPlan
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel, rounded
 from numgrad.ops.core.elementwise.node import ElementwiseNode
-from numgrad.ops.core.elementwise.traced_calls import run_rarely_traced, run_traced
+from numgrad.ops.core.elementwise.traced_calls import run_traced, traced_result
 from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
@@ -272,10 +272,11 @@ class ElementwisePrimitive(Primitive):
 
     def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Do what `call` does for calls that are not remembered, or not yet."""
-        if modes.trace is not None:
+        is_traced = modes.trace is not None
+        if is_traced:
             if out is None and modes.dual is None:
                 return run_traced(self, operands)
-            return run_rarely_traced(self, operands, out)
+            operands = modes.trace.operands(operands)
         values: list[Any] = []
         kinds: list[Any] = []
         records = False
@@ -286,16 +287,20 @@ class ElementwisePrimitive(Primitive):
                 if operand._edge is not NO_EDGE:
                     records = modes.grad
                 values.append(operand._array)
-                kinds.append(operand._kind or kind_of(operand))
+                kinds.append(is_traced or operand._kind or kind_of(operand))
             else:
+                note_given(operand)
                 values.append(operand)
                 kinds.append(dtypes.kind_of_number(operand))
-        call, compute = self._forward_for(kinds, operands, values)
-        try:
-            array = call(*values)
-        except OverflowError:
-            values = in_64_bits(values)
-            array = call(*values)
+        if is_traced:
+            array, compute = traced_result(self, operands, values)
+        else:
+            call, compute = self._forward_for(kinds, operands, values)
+            try:
+                array = call(*values)
+            except OverflowError:
+                values = in_64_bits(values)
+                array = call(*values)
         if out is not None:
             if interceptors and modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))

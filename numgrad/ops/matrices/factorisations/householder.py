@@ -16,6 +16,7 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.reflections import reflected
+from numgrad.ops.core.declare import RefusedPrimitive
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
@@ -350,19 +351,8 @@ def _raw(array: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(turned).swapaxes(-2, -1), np.ascontiguousarray(factors)
 
 
-def _refuse(g: list[Tensor | None]) -> None:
-    raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
-
-
-_GEQRF = Primitive(
-    "geqrf",
-    "GeqrfBackward0",
-    _raw,
-    ["input"],
-    [_refuse],
-    outputs=("a", "tau"),
-    stand_in=stand_in,
-    listed=False,
+_GEQRF = RefusedPrimitive(
+    "geqrf", "GeqrfBackward0", _raw, "geqrf", outputs=("a", "tau"), stand_in=stand_in
 )
 
 

@@ -14,7 +14,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.matrices import indefinite
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import (
     broadcast_batches,
@@ -53,32 +53,22 @@ def _solved(table: Array, pivots: Array, side: Array, hermitian: bool) -> Array:
     return by_columns(indefinite.ldl_solved(table, pivots.astype(np.int32), side, hermitian))
 
 
-def _refuse_factor(g0: Tensor | None) -> None:
-    raise RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented")
-
-
-def _refuse_solution(g: Tensor) -> None:
-    raise RuntimeError("derivative for aten::linalg_ldl_solve is not implemented")
-
-
-_FACTOR = Primitive(
+_FACTOR = NotDifferentiablePrimitive(
     "linalg_ldl_factor_ex",
-    "NotImplemented",
+    "linalg_ldl_factor_ex",
     _factored,
     ["A"],
-    [_refuse_factor],
+    [None],
     outputs=("LD", "pivots", "info"),
     stand_in=stand_in,
-    listed=False,
 )
-_SOLVE = Primitive(
+_SOLVE = NotDifferentiablePrimitive(
     "linalg_ldl_solve",
-    "NotImplemented",
+    "linalg_ldl_solve",
     _solved,
     ["LD", "pivots", "B"],
-    [_refuse_solution, None, _refuse_solution],
+    [None, None, None],
     stand_in=stand_in,
-    listed=False,
 )
 
 

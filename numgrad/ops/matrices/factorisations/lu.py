@@ -189,7 +189,8 @@ def _factors(function: str, A: Tensor, pivot: bool, checked: str | None) -> Any:
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if function == "linalg.lu":
-        return _LU.apply(A, pivot=pivot)
+        lower, upper, order = _LU.apply(A, pivot=pivot)
+        return order, lower, upper
     return _FACTOR.apply(A, pivot=pivot, checked=checked)
 
 
@@ -301,11 +302,11 @@ def permutation(pivots: Array, rows: int, dtype: Any) -> Array:
 @silent
 def _three(array: Array, pivot: bool) -> tuple[Array, Array, Array]:
     table, pivots, _ = factors.lu(array)
-    return permutation(pivots, array.shape[-2], array.dtype), *triangles(table)
+    return *triangles(table), permutation(pivots, array.shape[-2], array.dtype)
 
 
 def _rule(g: list[Tensor | None], P: Tensor, L: Tensor, U: Tensor, pivot: bool) -> Tensor | None:
-    _, of_lower, of_upper = g
+    of_lower, of_upper, _ = g
     if of_lower is None and of_upper is None:
         return None
     rank = min(L._array.shape[-2], U._array.shape[-1])
@@ -325,7 +326,7 @@ _LU = Primitive(
     _three,
     ["A"],
     [_rule],
-    outputs=("P", "L", "U"),
+    outputs=("L", "U", "P"),  # last what has no gradient, for which no node is asked
     constant=("P",),
     stand_in=stand_in,
     samples=[

@@ -223,14 +223,14 @@ def _unpacked(
         order = permutation(pivots, rows, table.dtype)
     if unpack_data:
         lower, upper = triangles(table)
-    order, lower, upper = map(np.ascontiguousarray, (order, lower, upper))
-    return order, lower, upper
+    lower, upper, order = map(np.ascontiguousarray, (lower, upper, order))
+    return lower, upper, order
 
 
 def _rule_of_unpacking(
     g: list[Tensor | None], LU_data_shape: tuple[int, ...], unpack_data: bool
 ) -> Tensor | None:
-    _, of_lower, of_upper = g
+    of_lower, of_upper, _ = g
     if not unpack_data or (of_lower is None and of_upper is None):
         return None
     found: Any = 0
@@ -257,7 +257,7 @@ _UNPACK = Primitive(
     _unpacked,
     ["LU_data", "LU_pivots"],
     [_rule_of_unpacking, None],
-    outputs=("P", "L", "U"),
+    outputs=("L", "U", "P"),  # last what has no gradient, for which no node is asked
     constant=("P",),
     stand_in=stand_in,
     takes_half=True,
@@ -316,5 +316,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
             count = LU_pivots._array.shape[-1:]
             shape = (*broadcast_shapes([LU_pivots._array.shape[:-1], batch]), *count)
             LU_pivots = expand_to(LU_pivots, shape)
-    found = _UNPACK.apply(LU_data, LU_pivots, unpack_data=unpack_data, unpack_pivots=unpack_pivots)
-    return _unpack_type(*found)
+    lower, upper, order = _UNPACK.apply(
+        LU_data, LU_pivots, unpack_data=unpack_data, unpack_pivots=unpack_pivots
+    )
+    return _unpack_type(order, lower, upper)

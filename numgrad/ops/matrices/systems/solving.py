@@ -178,6 +178,7 @@ _SOLVE = Primitive(
     ["A", "B"],
     [_matrix_rule, _side_rule],
     outputs=("result", "LU", "pivots", "info"),
+    constant=("LU",),
     stand_in=stand_in,
     native=_UNROLLED,
     samples=[
