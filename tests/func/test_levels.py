@@ -159,6 +159,15 @@ def test_inference_mode_inside_does_what_it_does_in_pytorch(
     assert outcome(ng) == outcome(torch)
 
 
+def test_linear_functions_made_in_inference_mode_have_tangents() -> None:
+    x = ng.tensor([2.0, 3.0])
+    with ng.inference_mode():
+        output, push = func.linearize(lambda x: x**3, x)
+        tangent = push(ng.tensor([1.0, 10.0]))
+    assert output.tolist() == [8.0, 27.0] and tangent.tolist() == [12.0, 270.0]
+    assert not tangent.is_inference()
+
+
 def test_an_argument_modified_after_its_vjp_is_found_out() -> None:
     x = ng.tensor([1.0, 2.0])
     vjp_fn = func.vjp(lambda x: x**2, x)[1]
