@@ -42,7 +42,7 @@ _FAMILIES = {
         "unit_dims",
         "windows",
     ],
-    "mutation": ["filling", "method_functions", "storages"],
+    "mutation": ["filling", "method_functions", "storage_methods"],
     "pointwise": [
         "activation",
         "arithmetic",

@@ -144,11 +144,9 @@ class _Follow:
 
     def emit(self) -> None:
         """Emit everything: the loop over items and in it the loop over steps."""
-        context, builder = self.context, self.builder
+        builder = self.builder
         numbers = self.place(types.int64, self.steps.data, integer(0))
         room, columns, row_step, _ = (numbers.read(integer(i), 1) for i in range(HEADER))
-        lane = context.get_abi_sizeof(context.get_data_type(self.target))
-        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         end = builder.sub(self.steps.nitems, integer(HEADER))
         if self.centres is None and not self.calls:
             # Runs of one block each, which may be few elements, need no steps.
@@ -159,10 +157,9 @@ class _Follow:
                 with alone:
                     self.runs_alone(run)
                 with in_steps:
-                    self.steps_of_items(numbers, lanes, room, columns, row_step, end)
+                    self.steps_of_items(numbers, room, columns, row_step, end)
         else:
-            self.steps_of_items(numbers, lanes, room, columns, row_step, end)
-        context.nrt.free(builder, lanes)
+            self.steps_of_items(numbers, room, columns, row_step, end)
 
     def runs_alone(self, length: Any) -> None:
         """Fold a block of each item, with nothing in between."""
@@ -184,10 +181,12 @@ class _Follow:
         )
 
     def steps_of_items(
-        self, numbers: Place, lanes: Any, room: Any, columns: Any, row_step: Any, end: Any
+        self, numbers: Place, room: Any, columns: Any, row_step: Any, end: Any
     ) -> None:
         """Follow the steps for each item."""
-        builder = self.builder
+        context, builder = self.context, self.builder
+        lane = context.get_abi_sizeof(context.get_data_type(self.target))
+        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         with loop(builder, self.count) as (item, _):
             start = builder.mul(item, self.item_step)
             first = builder.mul(item, columns)
@@ -228,6 +227,7 @@ class _Follow:
                                         with rows_:
                                             layout = [width, row_step, rows]
                                             self.runs_of_rows(into, begin, y, layout, spread)
+        context.nrt.free(builder, lanes)
 
     def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
         """Copy the centres of the columns into the last lanes, again and again; or one for all."""

@@ -17,10 +17,11 @@ from numgrad.base.layouts import (
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.graph.warned import warn
-from numgrad.kernels.move.memory_order import dense_copy, dense_like
+from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.copies import clone, contiguous
@@ -38,7 +39,7 @@ def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    return dense_copy(array.astype(dtype, "C"), order)
+    return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -49,7 +50,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
-    lies=lambda input, dtype: dense_like(input, dtype),
+    lies=lambda input, dtype: empty_like(input, dtype),
     takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
@@ -267,6 +268,8 @@ def to(
     order_in_memory(memory_format, input._array.ndim)  # refuses what can't be in the format
     shape, strides, _ = layout_of(found._array)
     if found is not input:
+        if memory_format is contiguous_format:
+            return laid_out(found)
         return contiguous(found, memory_format=memory_format)
     if (channels_last_of(shape, strides) or contiguous_format) is memory_format:
         return found

@@ -18,7 +18,7 @@ from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.kernels.move.memory_order import dense_like
+from numgrad.kernels.move.memory_order import empty_like
 from numgrad.kernels.move.strides import layout_of
 from numgrad.ops.core.places import copier
 from numgrad.ops.core.primitive import Primitive
@@ -46,7 +46,7 @@ def _memory_of_copy(input: Array, contiguous: bool | tuple[int, ...]) -> Any:
     if contiguous is True:
         return None
     if contiguous is False:
-        return dense_like(input)
+        return empty_like(input)
     order = contiguous  # the dims, from the outermost in memory
     back = sorted(range(input.ndim), key=order.__getitem__)
     return empty(tuple([input.shape[dim] for dim in order]), input.dtype).transpose(back)

@@ -41,6 +41,14 @@ def _prod_rule(
     g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
 ) -> Tensor:
     """Return g y / x; if there is an element that is 0, g times the product of the others."""
+    divides = modes.trace is None and bool(input._array.all())
+    return _gradient(g, y, input, dims, keepdim, dtype, divides)
+
+
+def _gradient(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any, divides: Any
+) -> Tensor:
+    """Return what `_prod_rule` does: `divides` if no element is 0, which a trace can't tell yet."""
     if dtype is not None:
         input = upward.cast(input, dtype)
     shape = input._array.shape
@@ -51,7 +59,7 @@ def _prod_rule(
         divides = all_(input)
         others = _product_of_others(where(divides, 1, input), dims)
         others = where(divides, div(y, where(divides, input, 1)), others)
-    elif input._array.all():
+    elif divides:
         others = div(y, input)
     else:
         others = _product_of_others(input, dims)
@@ -65,9 +73,11 @@ def _total_rule(
     if modes.grad:
         return _prod_rule(g, y, input, dims, keepdim, dtype)
     if modes.trace is None:
-        if input._array.size - np.count_nonzero(input._array) > 1:
+        array = input._array
+        divides = bool(array.all())
+        if not divides and array.size - np.count_nonzero(array) > 1:  # which takes much longer
             return zero_of(input if dtype is None else upward.cast(input, dtype))
-        return _prod_rule(g, y, input, dims, keepdim, dtype)
+        return _gradient(g, y, input, dims, keepdim, dtype, divides)
     zeros = sum_((input == 0).reshape(-1), (0,))
     return where(zeros > 1, 0, _prod_rule(g, y, input, dims, keepdim, dtype))
 

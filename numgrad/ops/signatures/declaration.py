@@ -97,8 +97,6 @@ class Declaration:
         self.calls, self.direct, self.factors = calls, direct, factors
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
-        self._readings = Table()
-        self._when_left_out: dict[int, tuple[Any, ...]] = {}
 
     @property
     def name(self) -> str:
@@ -218,14 +216,14 @@ class Declaration:
         """
         given, count = (*positional, *named), len(positional)
         pattern = pattern_of(given, self._left_out(count))
-        reading = None if pattern is None else self._readings.get(pattern)
+        reading = None if pattern is None else self.readings.get(pattern)
         try:
             if reading is not None:
                 return reading(given)
             signature, sources = self._parsed(given, count)
             reading = self._reading(given, signature, sources)
             if pattern is not None and signature in self.signatures:
-                self._readings.keep(pattern, reading)
+                self.readings.keep(pattern, reading)
             return reading(given)
         except TypeError:
             names = names_given(_HERE)
@@ -393,6 +391,15 @@ class Declaration:
             if given[source] is not REQUIRED and given[source] is not default:
                 keywords[each.name] = source
         return positional[:at]
+
+    @functools.cached_property
+    def readings(self) -> Table:
+        """The readings of calls that were parsed, under their patterns."""
+        return Table()
+
+    @functools.cached_property
+    def _when_left_out(self) -> dict[int, tuple[Any, ...]]:
+        return {}
 
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:

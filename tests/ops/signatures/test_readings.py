@@ -104,11 +104,11 @@ def test_calls_of_a_pattern_are_read_alike(names: Any) -> None:
             for each in signature.parameters:
                 usual = draw.choice([*plain_calls(signature)])
                 for first, second in [*draw.sample(PAIRS, 2), (..., each.default)]:
-                    declaration._readings.clear()
+                    declaration.readings.clear()
                     for value in (first, second):
                         arguments, keywords = with_value(signature, *usual, each.name, value)
                         read = outcome(function, [*owner, *arguments], keywords)
-                    declaration._readings.clear()
+                    declaration.readings.clear()
                     parsed = outcome(function, [*owner, *arguments], keywords)
                     assert read == parsed, (name, each.name, first, second)
 
