@@ -28,7 +28,8 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
-from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to
+from numgrad.ops.movement.casts import cast, expand_to
+from numgrad.ops.movement.copies import clone, clone_contiguous, detach
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
 

@@ -32,7 +32,6 @@ Where a Numba lacks something of a kind, or ``NUMGRAD_NUMBA=plain`` says so, ker
 from __future__ import annotations
 
 import contextlib
-import os
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -49,6 +48,8 @@ from numba.np.arrayobj import _empty_nd_impl as empty_array
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
+
+from numgrad.base.environment import words_of
 
 __all__ = [
     "HAS_CACHE",
@@ -92,7 +93,7 @@ __all__ = [
 
 
 #: Whether ``NUMGRAD_NUMBA=plain`` forbids what can be done without.
-IS_PLAIN = os.environ.get("NUMGRAD_NUMBA") == "plain"
+IS_PLAIN = "plain" in words_of("NUMGRAD_NUMBA", ["plain"])
 
 _LIBRARY = "add_ir_module enable_object_caching _finalize_final_module"
 #: What can be done without, by kind: where it stands, and the methods of it that classes derived

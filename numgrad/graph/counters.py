@@ -49,9 +49,9 @@ def level_counter(start: int) -> list[Any]:
 
 def new_counter() -> list[Any]:
     """Return the version counter of new memory; without `interceptors` it is ``[0]``."""
-    if modes.inference:
-        return NoCounter((0,))
     level = modes.level
+    if modes.inference:
+        return NoCounter((0,) if level is None else level_counter(level.start))
     if level is not None:
         return [0, "", None, level.start]  # a `level_counter`
     return level_counter(OUTSIDE) if modes.covered else [0]

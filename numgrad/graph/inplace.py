@@ -171,7 +171,7 @@ def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ())
     level, counter = modes.level.keeper, tensor._counter
     if level is None:
         return
-    if len(counter) > 3 and counter[3] >= level.start:
+    if len(counter) > 3 and list.__getitem__(counter, 3) >= level.start:
         return
     holder = tensor if tensor._base is None else tensor._base
     lent = level.arguments.get(id(counter))

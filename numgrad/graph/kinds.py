@@ -27,6 +27,11 @@ class Kind:
         self.shape, self.strides, self.dtype = shape, strides, dtype
 
     @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides in elements."""
+        return tuple([stride // self.dtype.itemsize for stride in self.strides])
+
+    @property
     def lies_in_rows(self) -> bool:
         """Whether elements lie one behind the other in the order of their positions."""
         step = self.dtype.itemsize

@@ -97,7 +97,7 @@ class Storage:
 
         With one dim nothing does, unless there may be gaps between the elements.
         """
-        if arguments and sum([length > 1 for length in self.whole.shape]) > (not gaps):
+        if arguments and self.whole.ndim > (not gaps):
             self.follows |= arguments
 
 

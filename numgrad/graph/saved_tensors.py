@@ -16,7 +16,7 @@ from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.backward.nested import elsewhere
 from numgrad.graph.modes.state import modes, stop_watching, watch
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
-from numgrad.graph.tensor import Edge, Tensor, wrap
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.runtime.forks import forkable_lock
 
 __all__ = [
@@ -109,6 +109,17 @@ class PackedTensor:
                 f"{type(tensor).__name__}"
             )
         return tensor
+
+    def unpack_at(self, edge: Edge, owner: Node | None) -> Tensor:
+        """Return the tensor, hanging in the graph where the one that was packed hung.
+
+        Where that is nowhere, it is what the hook returned itself, if that hangs nowhere, too.
+        """
+        tensor = self.unpack()
+        if edge[0] is None and tensor._edge is NO_EDGE:
+            return tensor
+        saved = (tensor._array, tensor._counter, tensor._counter[0])
+        return restore_tensor(saved, edge, owner, unpacked=True)
 
     def unpack_for_kernel(self) -> SavedArray:
         """Return what a node would have kept: kernels rely on the shape and the dtype."""
@@ -259,11 +270,9 @@ def saved_value(node: Node, index: int) -> Any:
     entry = saved_entries(node)[index]
     edge = node.saved_edges()[index]
     owner = node if edge[0] is node else None
-    unpacked = type(entry) is PackedTensor
     if type(entry) is PackedTensor:
-        tensor = entry.unpack()
-        entry = (tensor._array, tensor._counter, tensor._counter[0])
-    return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner, unpacked)
+        return entry.unpack_at(edge, owner)
+    return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner)
 
 
 def _tensor_of(node: Node, entry: SavedArray, index: int) -> Tensor:

@@ -201,6 +201,8 @@ class Tensor(_Methods):
     @property
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
+        if modes.inference and modes.level is not None:
+            modes.level.check_in_inference(self)
         made = uncounted(self._array if modes.dual is None else self._array[...])
         counter: list[Any] = [0]  # in any mode
         if type(self._counter) is NoCounter:
@@ -399,8 +401,11 @@ def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     if tensor._view_origin:
         view._view_origin = tensor._view_origin
     if not modes.grad:
-        if modes.inference and is_inference(tensor):
-            return _without_base(view, tensor)
+        if modes.inference:
+            if is_inference(tensor):
+                return _without_base(view, tensor)
+            if modes.level is not None:
+                modes.level.check_in_inference(tensor)
         if tensor._view_origin != "inference":  # that stays said of all views of a view
             view._view_origin = "inference" if modes.inference else "no_grad"
         if base._edge is not NO_EDGE:

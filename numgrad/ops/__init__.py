@@ -31,6 +31,7 @@ _FAMILIES = {
     "movement": [
         "casts",
         "complex_views",
+        "copies",
         "diagonals",
         "joining",
         "padding",
@@ -41,7 +42,7 @@ _FAMILIES = {
         "unit_dims",
         "windows",
     ],
-    "mutation": ["filling", "method_functions", "storages"],
+    "mutation": ["filling", "method_functions", "storage_methods"],
     "pointwise": [
         "activation",
         "arithmetic",

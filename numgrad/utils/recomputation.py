@@ -216,8 +216,10 @@ class Frame:
             found.count += 1
             if self.describe is not None:
                 places.append(self.describe())
-            value = wrap(tensor._array)  # without the graph, which nobody will run
-            value._counter = tensor._counter
+            value = tensor
+            if tensor.requires_grad:
+                value = wrap(tensor._array)  # without the graph, which nobody will run
+                value._counter = tensor._counter
             if index >= len(self.holders):
                 if not self.complete:  # a backward pass inside of the function itself
                     self.ignore_mismatch = True

@@ -165,6 +165,58 @@ def test_what_a_custom_function_saves_is_packed(lib: Any, output: bool) -> None:
         assert second.item() == pytest.approx(y.item())
 
 
+_PACKS: dict[str, tuple[Any, Any]] = {
+    "as it is": (lambda lib, x: x, lambda lib, kept: kept),
+    "in a list": (lambda lib, x: [x], lambda lib, kept: kept[0]),
+    "detached": (lambda lib, x: x.detach(), lambda lib, kept: kept),
+    "copied": (lambda lib, x: x, lambda lib, kept: kept.clone()),
+    "an array": (lambda lib, x: x.detach().numpy(), lambda lib, kept: lib.from_numpy(kept)),
+    "a leaf": (lambda lib, x: x, lambda lib, kept: kept.detach().requires_grad_()),
+}
+
+
+@pytest.mark.parametrize("pack", _PACKS)
+@pytest.mark.parametrize("kind", ["constant", "view", "leaf", "result"])
+def test_what_hangs_nowhere_is_what_the_hook_returned(torch: Any, kind: str, pack: str) -> None:
+    """A tensor without a history is unpacked as the very object; another one gets its history."""
+    found: list[Any] = []
+    for lib in (ng, torch):
+        x, c = lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([5.0, 6.0])
+        saved = {"constant": c, "view": c[:2], "leaf": x, "result": x * 1}[kind]
+        seen: list[Any] = []
+        returned: list[Any] = []
+
+        class Double(lib.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any, saved: Any) -> Any:
+                ctx.save_for_backward(saved)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any, seen: Any = seen) -> Any:
+                seen.extend(ctx.saved_tensors)
+                return g * 2, None
+
+        def unpack(kept: Any, lib: Any = lib, returned: Any = returned) -> Any:
+            returned.append(_PACKS[pack][1](lib, kept))
+            return returned[-1]
+
+        hooks = lib.autograd.graph.saved_tensors_hooks
+        with hooks(lambda x, lib=lib: _PACKS[pack][0](lib, x), unpack):
+            y = Double.apply(x, saved)
+        y.sum().backward()
+        (got,) = seen
+        found.append(
+            (
+                got is saved,
+                got is returned[0],
+                got.data_ptr() == returned[0].data_ptr(),
+                (got.requires_grad, got.is_leaf, got._version),
+            )
+        )
+    assert found[0] == found[1]
+
+
 def test_inputs_of_a_custom_function_hang_in_the_graph_when_they_are_unpacked(lib: Any) -> None:
     x = leaf(lib, 1.5)
     hooks = lib.autograd.graph.saved_tensors_hooks(

@@ -51,9 +51,9 @@ class Pasting:
                 patch.setattr(module, "compile_functions", self.compile)
             return bits(run())
 
-    def compile(self, made: Sequence[Function], *, doc: str = "", for_loops: bool = False) -> Any:
+    def compile(self, made: Sequence[Function], **options: Any) -> Any:
         """Return what a user makes of the source that is shown of a kernel."""
-        source = compile_functions(made, doc=doc, for_loops=for_loops).source
+        source = compile_functions(made, **options).source
         check(source)
         self.sources.append(source)
         name = f"pasted_{len(self.sources)}"

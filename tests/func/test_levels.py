@@ -88,6 +88,86 @@ def test_forward_mode_obeys_no_grad_as_backward_mode_does() -> None:
     assert func.jacfwd(f)(x).item() == func.jacrev(f)(x).item() == 12
 
 
+# In inference mode inside of a function of `x`, with `y` and `v` computed of it; the others are
+# captured.
+IN_INFERENCE = """
+x * x
+x + w
+(x * 2).view(-1)
+(x * 2).mul_(3)
+(x * 2).detach()
+(x * 2)[0].zero_()
+x.clone()
+x[[0]]
+x.contiguous()
+x.reshape(2, 2)
+x.view(-1)
+x[0]
+x.t()
+x.detach()
+x.data
+x.unbind()[0]
+y.view(-1)
+y[:1]
+y.detach()
+v.view(2, 2)
+w.view(-1)
+w.detach()
+r.view(-1)
+(r * 1).view(-1)
+torch.ones(4).view(2, 2)
+torch.zeros(2, 2).add_(1)
+i.view(-1)
+i.mul_(2)
+w.mul_(2)
+x.mul_(2)
+y.mul_(2)
+torch.einsum("ij,jk", x, x)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp"])
+@pytest.mark.parametrize("line", IN_INFERENCE.strip().splitlines())
+def test_inference_mode_inside_does_what_it_does_in_pytorch(
+    torch: Any, transform: str, line: str
+) -> None:
+    """What is computed there is constant, and a view of what is differentiated is refused."""
+
+    def outcome(lib: Any) -> Any:
+        captured = {"w": lib.ones(2, 2), "r": lib.ones(2, 2, requires_grad=True)}
+        with lib.inference_mode():
+            captured["i"] = lib.ones(2, 2)
+
+        def f(x: Any) -> Any:
+            y = x * 3
+            names = {"torch": lib, "x": x, "y": y, "v": y.view(-1), **captured}
+            with lib.inference_mode():
+                found = eval(line, names)
+            return (x * y).sum() + found.sum()
+
+        x = lib.full((2, 2), 2.0)
+        try:
+            if transform == "grad":
+                return lib.func.grad(f)(x).tolist()
+            if transform == "vjp":
+                return lib.func.vjp(f, x)[1](lib.ones(()))[0].tolist()
+            return [each.tolist() for each in lib.func.jvp(f, (x,), (lib.ones(2, 2),))]
+        except RuntimeError as error:
+            return str(error)
+
+    assert outcome(ng) == outcome(torch)
+
+
+def test_linear_functions_made_in_inference_mode_have_tangents() -> None:
+    x = ng.tensor([2.0, 3.0])
+    with ng.inference_mode():
+        output, push = func.linearize(lambda x: x**3, x)
+        tangent = push(ng.tensor([1.0, 10.0]))
+    assert output.tolist() == [8.0, 27.0] and tangent.tolist() == [12.0, 270.0]
+    assert not tangent.is_inference()
+
+
 def test_an_argument_modified_after_its_vjp_is_found_out() -> None:
     x = ng.tensor([1.0, 2.0])
     vjp_fn = func.vjp(lambda x: x**2, x)[1]

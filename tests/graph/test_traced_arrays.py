@@ -119,12 +119,12 @@ def test_facts_are_those_of_the_array_and_strides_are_asked_for() -> None:
     ("shape", "gaps", "follows"),
     [
         ((2, 3), False, True),
-        ((2, 1), False, False),
-        ((1, 1, 4), False, False),
+        ((2, 1), False, True),
+        ((1, 1, 4), False, True),
         ((4,), False, False),
         ((1, 2, 1, 2), False, True),
         ((2, 1), True, True),
-        ((1, 1), True, False),
+        ((1, 1), True, True),
         ((), True, False),
     ],
 )

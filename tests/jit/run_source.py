@@ -49,7 +49,7 @@ def run_source(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 class Uncompiled:
     """What stands in for a dispatcher: the function, whatever the types of its arguments."""
 
-    def __init__(self, functions: Sequence[Function]) -> None:
+    def __init__(self, functions: Sequence[Function], alone: bool = False) -> None:
         name, source = functions[-1].name, print_module(functions)
         namespace: dict[str, Any] = {"__name__": __name__}
         exec(compile(source, f"<{name}>", "exec"), namespace)

@@ -53,17 +53,16 @@ def memory_of(tensor: Any) -> Any:
 
 
 def described(result: Any, names: dict[str, Any]) -> Any:
-    """Return what can be seen of where a result lies, as something that compares."""
+    """Return what can be seen of where a result lies, as something that compares.
+
+    Strides count in dims of length 1, too, but not where there are no elements.
+    """
     if isinstance(result, (tuple, list)) and not hasattr(result, "stride"):
         return [described(each, names) for each in result]
     if not hasattr(result, "stride"):
         return type(result).__name__
     is_view = result._base is not None
-    # What has no second element has strides that lead nowhere.
-    steps = [
-        step if length > 1 and result.numel() else None
-        for length, step in zip(result.shape, result.stride(), strict=True)
-    ]
+    steps = result.stride() if result.numel() else None
     return {
         "shape": tuple(result.shape),
         "dtype": str(result.dtype),

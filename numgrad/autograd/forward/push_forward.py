@@ -25,7 +25,7 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import add_arrays
 from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import PrimitiveNode
-from numgrad.ops.movement.casts import contiguous
+from numgrad.ops.movement.copies import contiguous
 from numgrad.ops.movement.view_geometry import strided, strided_scatter
 from numgrad.ops.mutation.history import CopySlices
 

@@ -125,12 +125,10 @@ class FunctionNode(Node):
                 raise RuntimeError(modified_message(saved, value._edge or NO_EDGE, None))
             return value
         edge = where if isinstance(where, tuple) else self.output_edge(where)
-        unpacked = type(value) is PackedTensor
-        if type(value) is PackedTensor:
-            tensor = value.unpack()
-            value, counter, version = tensor._array, tensor._counter, tensor._counter[0]
         owner = self if edge[0] is self else None
-        return restore_tensor((value, counter, version), edge, owner, unpacked)
+        if type(value) is PackedTensor:
+            return value.unpack_at(edge, owner)
+        return restore_tensor((value, counter, version), edge, owner)
 
     def output_edge(self, number: int) -> Edge:
         """Return where an output hangs in the graph."""

@@ -32,8 +32,8 @@ from numgrad.codegen.compile.cache_files import (
     write_entry,
 )
 from numgrad.codegen.compile.cache_key import Indescribable, describe, environment
-from numgrad.codegen.compile.pipelines import wrappers
-from numgrad.codegen.compile.wrappers import PREFIX, symbols_of
+from numgrad.codegen.compile.pipelines import shared
+from numgrad.codegen.compile.shared_code import PREFIX, symbols_of
 from numgrad.codegen.numba_private import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -128,12 +128,12 @@ class KernelCache(FunctionCache):
         payload = None if place is None else read_entry(*place)
         if payload is not None:
             try:
-                symbols, defined, entries, reduced = pickle.loads(payload)
+                symbols, defined, called, reduced = pickle.loads(payload)
                 _provide(symbols, target_context)
-                for name, entry in entries.items():
-                    if name not in wrappers.entries:
-                        library = _loaded(target_context, [name], name, entry.code, b"")
-                        wrappers.keep(name, entry, library)
+                for name, kept in called.items():
+                    if name not in shared.known:
+                        library = _loaded(target_context, [name], name, kept.code, b"")
+                        shared.keep(name, kept, library)
                 result = _rebuild(target_context, defined, *reduced)
             except Exception as error:  # whatever a pickle of another world raises: compile
                 warn(f"{self!r} could not be loaded ({error!r})")
@@ -149,10 +149,10 @@ class KernelCache(FunctionCache):
         if place is None or not self._impl.check_cachable(data):
             return
         needed, defined = symbols_of(data.library)
-        entries = {name: wrappers.entries[name] for name in needed if name.startswith(PREFIX)}
-        of_entries = (name for entry in entries.values() for name in entry.symbols)
-        symbols = sorted({*needed, *of_entries} - entries.keys())
-        write_entry(*place, dumps((symbols, defined, entries, self._impl.reduce(data))))
+        called = {name: shared.known[name] for name in needed if name.startswith(PREFIX)}
+        of_called = (name for code in called.values() for name in code.symbols)
+        symbols = sorted({*needed, *of_called} - called.keys())
+        write_entry(*place, dumps((symbols, defined, called, self._impl.reduce(data))))
 
     def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
         """Return the file and the key of these argument types; None if they can't be cached."""

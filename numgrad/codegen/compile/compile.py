@@ -20,6 +20,7 @@ from numgrad.codegen.compile.cache import KernelCache
 from numgrad.codegen.compile.cache_files import cache_dir, write_file
 from numgrad.codegen.compile.dispatchers import KernelDispatcher, remember_signature, whole
 from numgrad.codegen.compile.pipelines import (
+    ALONE_TRANSLATED,
     LEAN,
     THOROUGH,
     THOROUGH_TRANSLATED,
@@ -35,7 +36,7 @@ from numgrad.runtime.forks import forkable_lock
 __all__ = ["compile_functions", "compile_source", "generated_sources", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
-_emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
+_emitted: weakref.WeakValueDictionary[tuple[str, str, str], Any] = weakref.WeakValueDictionary()
 # The latest are kept: LLVM never forgets machine code, so that one made again would be there twice.
 _latest: deque[Any] = deque(maxlen=512)
 _lock = forkable_lock()
@@ -128,18 +129,20 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     >>> square(3.0)
     9.0
     """
-    return _known_or_fresh(name, source, for_loops, None)
+    return _known_or_fresh(name, source, THOROUGH if for_loops else LEAN, None)
 
 
 def _known_or_fresh(
-    name: str, source: str, for_loops: bool, functions: Sequence[Function] | None
+    name: str, source: str, steps: str, functions: Sequence[Function] | None
 ) -> Any:
     """Return the kernel of a source; it is made of the functions, if they are known."""
-    digest = hashlib.sha256(source.encode()).hexdigest()
-    key = name, digest, for_loops
+    # Steps that build less into the code than others make other files of the same source.
+    alone = steps if steps == ALONE_TRANSLATED else ""
+    digest = hashlib.sha256((alone + source).encode()).hexdigest()
+    key = name, digest, steps
     known = _emitted.get(key)
     if known is None:
-        fresh = whole(_execute, name, source, digest[:16], for_loops, functions)
+        fresh = whole(_execute, name, source, digest[:16], steps, functions)
         fresh.source = source
         with _lock:  # of two threads that come here together, both get the same
             known = _emitted.setdefault(key, fresh)
@@ -148,7 +151,11 @@ def _known_or_fresh(
 
 
 def compile_functions(
-    functions: Sequence[Function], *, doc: str = "", for_loops: bool = False
+    functions: Sequence[Function],
+    *,
+    doc: str = "",
+    for_loops: bool = False,
+    alone: bool = False,
 ) -> Any:
     """Make a kernel of functions of the loop IR, the last of which is called.
 
@@ -162,6 +169,9 @@ def compile_functions(
         The docstring of the printed source.
     for_loops : bool
         As for `compile_source`.
+    alone : bool
+        Whether Python alone calls it: long scalar operations, such as `betainc`, are compiled once
+        for all such kernels. Code that calls them can't be built into other compiled functions.
 
     Returns
     -------
@@ -171,7 +181,8 @@ def compile_functions(
     name, source = functions[-1].name, print_module(functions, doc=doc)
     if not HAS_PIPELINES:
         return compile_source(name, source, for_loops=for_loops)
-    return _known_or_fresh(name, source, for_loops, functions)
+    steps = THOROUGH_TRANSLATED if for_loops else ALONE_TRANSLATED if alone else TRANSLATED
+    return _known_or_fresh(name, source, steps, functions)
 
 
 def generated_sources() -> list[str]:
@@ -183,7 +194,7 @@ def _execute(
     name: str,
     source: str,
     digest: str,
-    for_loops: bool,
+    steps: str,
     functions: Sequence[Function] | None,
 ) -> Any:
     """Run emitted source under a file name that leads back to it, and compile its function."""
@@ -200,11 +211,9 @@ def _execute(
         if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
             # Numba names machine code after it: equal names must mean equal code.
             defined.__qualname__ += f"_{digest}"
-    lean, thorough = LEAN, THOROUGH
     if functions is not None:
         function = _calling(translation_of(digest, functions, namespace), digest, filename)
-        lean, thorough = TRANSLATED, THOROUGH_TRANSLATED
-    return kernel(function, thorough, inlined=True) if for_loops else kernel(function, lean)
+    return kernel(function, steps, inlined=steps in (THOROUGH, THOROUGH_TRANSLATED))
 
 
 def _calling(translation: Translation, digest: str, filename: str) -> FunctionType:

@@ -35,6 +35,7 @@ from typing import Any
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config, types
 
+from numgrad.codegen.compile.shared_code import SharedCode
 from numgrad.codegen.compile.translated import read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import advise
@@ -55,6 +56,7 @@ from numgrad.codegen.numba_private import (
 )
 
 __all__ = [
+    "ALONE_TRANSLATED",
     "AS_WRITTEN",
     "LEAN",
     "PART",
@@ -63,7 +65,7 @@ __all__ = [
     "TRANSLATED",
     "VECTORISES_STRAIGHT_CODE",
     "pipeline",
-    "wrappers",
+    "shared",
 ]
 
 _options: Any = config
@@ -173,8 +175,9 @@ class _LowerPart(NativeLowering):
         return True
 
 
-#: The entries of this process.
-wrappers = Wrappers(_LeanLibrary)
+#: What the kernels of this process have in common, and the entries among it.
+shared = SharedCode(_LeanLibrary)
+_wrappers = Wrappers(shared)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -185,7 +188,7 @@ class _LowerKernel(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:  # under the lock of Numba's compiler
         context = state.targetctx
-        context.create_cpython_wrapper = partial(wrappers.create, context)
+        context.create_cpython_wrapper = partial(_wrappers.create, context)
         try:
             return bool(NativeLowering.run_pass(self, state))
         finally:
@@ -195,13 +198,15 @@ class _LowerKernel(NativeLowering):
 class _Translating(Lower):
     """Writes a translation down, and what hands its address over for the entry for Python."""
 
+    shared: SharedCode | None = None  #: where what is dear to compile is, if it is not built in
+
     def init(self) -> None:
         """Look for nothing in Numba's IR: there is none."""
 
     def lower(self) -> None:
         self.emit_environment_object()
         function = self.context.declare_function(self.module, self.fndesc)
-        write_functions(self.context, function, self.func_ir.typed)
+        write_functions(self.context, function, self.func_ir.typed, self.shared)
         if not self.flags.no_cpython_wrapper:
             self.genlower = self.call_helper = None
             Lower.create_cpython_wrapper(self, self.flags.release_gil)
@@ -238,6 +243,16 @@ class _LowerTranslated(_LowerKernel):
         state.return_type = state.typed.result
         self.use().run_pass(state)
         return super().run_pass(state)
+
+
+class _TranslatingAlone(_Translating):
+    shared = shared
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerTranslatedAlone(_LowerTranslated):
+    _name = "numgrad_lower_translated_alone"
+    lowering_class = _TranslatingAlone
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -278,6 +293,10 @@ class _TranslatedCompiler(_Compiler):
         steps.add_pass(NoPythonBackend, "what was compiled")
         steps.finalize()
         return [steps]
+
+
+class _AloneTranslatedCompiler(_TranslatedCompiler):
+    lower = _LowerTranslatedAlone
 
 
 class _ThoroughTranslatedCompiler(_TranslatedCompiler):
@@ -324,6 +343,9 @@ AS_WRITTEN = "as written"
 THOROUGH = "thorough"
 #: LEAN and THOROUGH for functions of the loop IR, of which Numba sees neither bytecode nor types.
 TRANSLATED, THOROUGH_TRANSLATED = "translated", "thorough, translated"
+#: TRANSLATED for functions that Python alone calls: they call the machine code that kernels share,
+#: which a user's own compiled function, kept on disk by Numba, would look for in vain.
+ALONE_TRANSLATED = "alone, translated"
 #: For functions that are built into others and that Python does not call.
 PART = "part"
 
@@ -333,6 +355,7 @@ _COMPILERS: dict[str, Any] = {
     THOROUGH: _ThoroughCompiler,
     TRANSLATED: _TranslatedCompiler,
     THOROUGH_TRANSLATED: _ThoroughTranslatedCompiler,
+    ALONE_TRANSLATED: _AloneTranslatedCompiler,
     PART: _PartCompiler,
 }
 

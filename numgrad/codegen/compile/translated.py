@@ -19,11 +19,14 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
+from numgrad.base.tuning import SHARED_FLOPS
+from numgrad.codegen.compile.shared_code import PREFIX, SharedCode
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import WITHOUT_SIZES, Part, Signatures, Typed
 from numgrad.codegen.loop_passes import rewritten, walk
 from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 
 __all__ = ["Translation", "read_kernel", "translated", "translation_of", "write_functions"]
 
@@ -107,30 +110,64 @@ class Translation:
         return found
 
 
-def write_functions(context: Any, main: Any, typed: Typed) -> None:
-    """Write down a function into one of LLVM's that is there, and those that it calls beside it."""
+def write_functions(
+    context: Any, main: Any, typed: Typed, shared: SharedCode | None = None
+) -> None:
+    """Write down a function into one of LLVM's that is there, and those that it calls beside it.
+
+    With `shared` what is dear to compile is called there, and not written down here.
+    """
     written = {id(typed): main}
 
     def function_of(typed: Typed) -> Any:
         function = written.get(id(typed))
         if function is None:
-            given, convention = passed(typed), context.call_conv
-            kind = convention.get_function_type(typed.result, given)
+            if shared is not None and _is_dear(typed):
+                name = _share(context, typed, shared)
+                function = written[id(typed)] = _declared(context, main.module, name, typed)
+                return function
             name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
-            function = written[id(typed)] = ir.Function(main.module, kind, name)
+            function = written[id(typed)] = _declared(context, main.module, name, typed)
             function.linkage = "internal"
             if typed.part is not None and typed.part.is_inlined:
                 function.attributes.add("alwaysinline")
-            # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
-            parameters = [
-                f"{name}.4" if isinstance(kind, types.CPointer) else name
-                for name, kind in zip(typed.function.parameters, given, strict=True)
-            ]
-            convention.decorate_function(function, parameters, given)
             FunctionWriter(context, typed, function, function_of)
         return function
 
     FunctionWriter(context, typed, main, function_of)
+
+
+def _declared(context: Any, module: Any, name: str, typed: Typed) -> Any:
+    """Return a function of LLVM's, without a body, for one that is called beside others."""
+    given, convention = passed(typed), context.call_conv
+    function = ir.Function(module, convention.get_function_type(typed.result, given), name)
+    # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
+    parameters = [
+        f"{name}.4" if isinstance(kind, types.CPointer) else name
+        for name, kind in zip(typed.function.parameters, given, strict=True)
+    ]
+    convention.decorate_function(function, parameters, given)
+    return function
+
+
+def _is_dear(typed: Typed) -> bool:
+    """Whether a function is a scalar operation that is long: .1 to .8 s for LLVM."""
+    function = None if typed.part is None else typed.part.function
+    op = SCALAR_OPS.get(getattr(function, "__name__", ""))
+    is_own = getattr(function, "__module__", "").startswith("numgrad.math.")
+    return op is not None and is_own and op.flops >= SHARED_FLOPS
+
+
+def _share(context: Any, typed: Typed, shared: SharedCode) -> str:
+    """Compile a function for all kernels that call it, and return its name."""
+    kinds = ".".join(map(str, typed.arguments))
+    name = f"{PREFIX}{typed.function.name}.{kinds}"
+    shared.add(
+        context,
+        name,
+        lambda module: write_functions(context, _declared(context, module, name, typed), typed),
+    )
+    return name
 
 
 def read_kernel(context: Any, function: Any, arguments: tuple[Any, ...]) -> Typed | None:

@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import hashlib
 from types import SimpleNamespace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
+from numgrad.codegen.compile.shared_code import PREFIX, SharedCode
 from numgrad.codegen.numba_private import PyCallWrapper
 
-__all__ = ["PREFIX", "Entry", "Wrappers", "symbols_of"]
-
-#: What names of entries begin with, as machine code refers to them.
-PREFIX = "numgrad.entry."
+__all__ = ["Wrappers"]
 
 
 class _NeedsEnvironment(Exception):
@@ -57,27 +54,18 @@ class _Wrapper(PyCallWrapper):
         return _NoEnvironment()
 
 
-class Entry(NamedTuple):
-    """What is kept on disk of an entry."""
-
-    symbols: list[str]  #: that its machine code expects to find in the process
-    code: bytes
-
-
 class Wrappers:
     """The entries of this process, by name; used under the lock of Numba's compiler.
 
     Parameters
     ----------
-    library : type
-        Of Numba's libraries, what entries are compiled with.
+    shared : SharedCode
+        Where they are kept.
     """
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    def __init__(self, shared: SharedCode) -> None:
+        self._shared = shared
         self._names: dict[Any, str | None] = {}
-        self.entries: dict[str, Entry] = {}
-        self._libraries: list[Any] = []  # which keep the machine code
 
     def create(
         self,
@@ -114,45 +102,16 @@ class Wrappers:
         described = f"{fndesc.argtypes} {fndesc.restype} {release_gil}"
         if " at 0x" in described:  # which means something else when the object is gone
             return None
-        name = PREFIX + hashlib.sha256(described.encode()).hexdigest()[:24]
-        if name in self.entries:  # loaded
-            return name
-        module = context.create_module(name)
+        name = f"{PREFIX}entry." + hashlib.sha256(described.encode()).hexdigest()[:24]
         some = SimpleNamespace(
             argtypes=fndesc.argtypes, restype=fndesc.restype, qualname="compiled function"
         )
-        try:
+
+        def write(module: Any) -> None:
             _Wrapper(context, module, name, some, None, None, release_gil).build()
+
+        try:
+            self._shared.add(context, name, write)
         except _NeedsEnvironment:
             return None
-        library = self._library(context.codegen(), name)
-        library.enable_object_caching()
-        context.post_lowering(module, library)
-        library.add_ir_module(module)
-        library.finalize()
-        entry = Entry(symbols_of(library)[0], library._get_compiled_object())
-        self.keep(name, entry, library)
         return name
-
-    def keep(self, name: str, entry: Entry, library: Any) -> None:
-        """Let machine code find an entry."""
-        llvm.add_symbol(name, library.get_pointer_to_function(name))
-        self.entries[name] = entry
-        self._libraries.append(library)
-
-
-def symbols_of(library: Any) -> tuple[list[str], list[str]]:
-    """Name what a compiled library expects to find in the process, and what it defines."""
-    module = library._final_module
-    needed = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if value.is_declaration and not value.name.startswith("llvm.")
-    ]
-    module = library._get_module_for_linking()
-    defined = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if not value.is_declaration
-    ]
-    return sorted(needed), sorted(defined)

@@ -12,6 +12,7 @@ have or LLVM splits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from numba import types
@@ -20,9 +21,8 @@ from numba.extending import intrinsic
 from numgrad.codegen.llvm.combine_ir import Combine, is_float
 from numgrad.codegen.llvm.run_ir import (
     RUN,
-    RUN_LANES,
     fold_lanes,
-    fold_run,
+    fold_runs,
     nothing_of,
     room_for,
 )
@@ -144,11 +144,9 @@ class _Follow:
 
     def emit(self) -> None:
         """Emit everything: the loop over items and in it the loop over steps."""
-        context, builder = self.context, self.builder
+        builder = self.builder
         numbers = self.place(types.int64, self.steps.data, integer(0))
         room, columns, row_step, _ = (numbers.read(integer(i), 1) for i in range(HEADER))
-        lane = context.get_abi_sizeof(context.get_data_type(self.target))
-        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         end = builder.sub(self.steps.nitems, integer(HEADER))
         if self.centres is None and not self.calls:
             # Runs of one block each, which may be few elements, need no steps.
@@ -159,10 +157,9 @@ class _Follow:
                 with alone:
                     self.runs_alone(run)
                 with in_steps:
-                    self.steps_of_items(numbers, lanes, room, columns, row_step, end)
+                    self.steps_of_items(numbers, room, columns, row_step, end)
         else:
-            self.steps_of_items(numbers, lanes, room, columns, row_step, end)
-        context.nrt.free(builder, lanes)
+            self.steps_of_items(numbers, room, columns, row_step, end)
 
     def runs_alone(self, length: Any) -> None:
         """Fold a block of each item, with nothing in between."""
@@ -184,10 +181,12 @@ class _Follow:
         )
 
     def steps_of_items(
-        self, numbers: Place, lanes: Any, room: Any, columns: Any, row_step: Any, end: Any
+        self, numbers: Place, room: Any, columns: Any, row_step: Any, end: Any
     ) -> None:
         """Follow the steps for each item."""
-        builder = self.builder
+        context, builder = self.context, self.builder
+        lane = context.get_abi_sizeof(context.get_data_type(self.target))
+        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         with loop(builder, self.count) as (item, _):
             start = builder.mul(item, self.item_step)
             first = builder.mul(item, columns)
@@ -228,6 +227,7 @@ class _Follow:
                                         with rows_:
                                             layout = [width, row_step, rows]
                                             self.runs_of_rows(into, begin, y, layout, spread)
+        context.nrt.free(builder, lanes)
 
     def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
         """Copy the centres of the columns into the last lanes, again and again; or one for all."""
@@ -436,14 +436,12 @@ class _Follow:
             spread = None if centre is None else splat(builder, centre, lanes)
             return self.transform.emit(builder, self.source, self.target, x, spread)  # type: ignore[misc]
 
+        each_run = self.each_run(builder, places[0], count)
         if not (self.calls or self.transform.is_dear):
-            self.each_run(
-                builder,
-                places[0],
-                count,
+            each_run(
                 lambda first, index, lanes, mask: transformed(
                     builder.add(first, index), lanes, mask
-                ),
+                )
             )
             return
         room = room_for(self.context, builder, self.target, RUN)
@@ -458,13 +456,7 @@ class _Follow:
             else:
                 each_masked(builder, count, self.lanes, body, at_once=2)
 
-        self.each_run(
-            builder,
-            places[0],
-            count,
-            lambda _, index, lanes, mask: room.read(index, lanes, mask),
-            compute,
-        )
+        each_run(lambda _, index, lanes, mask: room.read(index, lanes, mask), before=compute)
 
     def runs_of_lanes(self, place: Place, source: Place, count: Any) -> None:
         """Fold runs of lanes, each to a number."""
@@ -473,34 +465,11 @@ class _Follow:
             def read(first: Any, index: Any, lanes: int, mask: Any) -> Any:
                 return places[1].read(builder.add(first, index), lanes, mask)
 
-            self.each_run(builder, places[0], numbers[0], read)
+            self.each_run(builder, places[0], numbers[0])(read)
 
         apart(self.builder, "runs_of_lanes", emit, [place, source], [count])
 
-    def each_run(
-        self,
-        builder: Any,
-        place: Place,
-        count: Any,
-        read: Callable[[Any, Any, int, Any], Any],
-        before: Callable[[Any, Any], None] | None = None,
-    ) -> None:
-        """Fold up to `RUN` numbers at a time."""
-        room = room_for(self.context, builder, self.target, RUN_LANES)
-        with loop(builder, count, RUN) as (first, _):
-            left = builder.sub(count, first)
-            is_last = builder.icmp_signed("<", left, integer(RUN))
-            length = builder.select(is_last, left, integer(RUN))
-            if before is not None:
-                before(first, length)
-            (number,) = fold_run(
-                builder,
-                self.combine,
-                self.target,
-                self.nothing,
-                lambda index, lanes, mask: read(first, index, lanes, mask),
-                length,
-                room,
-                masks=is_float(self.source),
-            )
-            place.write(builder.sdiv(first, integer(RUN)), 1, number)
+    def each_run(self, builder: Any, place: Place, count: Any) -> Callable[..., None]:
+        """Return `fold_runs` of so many numbers, which lacks what reads them."""
+        masks = is_float(self.source)
+        return partial(fold_runs, builder, self.combine, self.nothing, place, count, masks=masks)

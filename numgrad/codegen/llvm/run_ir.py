@@ -32,6 +32,7 @@ __all__ = [
     "block_rows",
     "fold_lanes",
     "fold_run",
+    "fold_runs",
     "lanes_of_rows",
     "nothing_of",
     "room_for",
@@ -186,6 +187,34 @@ def fold_run(
         for value, result in zip(values, results, strict=True):
             value.add_incoming(result, block)
     return values
+
+
+def fold_runs(
+    builder: Any,
+    combine: Combine,
+    nothing: Any,
+    place: Place,
+    count: Any,
+    read: Callable[[Any, Any, int, Any], Any],
+    before: Callable[[Any, Any], None] | None = None,
+    *,
+    masks: bool,
+) -> None:
+    """Fold up to `RUN` numbers at a time, each run to a number at `place`.
+
+    ``read(first, index, lanes, mask)`` is as that of `fold_run` for the run from number `first` on,
+    before which ``before(first, length)`` emits what it takes.
+    """
+    room = room_for(place.context, builder, place.dtype, RUN_LANES)
+    with loop(builder, count, RUN) as (first, _):
+        left = builder.sub(count, first)
+        is_last = builder.icmp_signed("<", left, integer(RUN))
+        length = builder.select(is_last, left, integer(RUN))
+        if before is not None:
+            before(first, length)
+        own = partial(read, first)
+        (number,) = fold_run(builder, combine, place.dtype, nothing, own, length, room, masks=masks)
+        place.write(builder.sdiv(first, integer(RUN)), 1, number)
 
 
 def _halved(builder: Any, combine: Combine, dtype: Any, value: Any, parts: int) -> list[Any]:

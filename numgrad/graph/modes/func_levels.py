@@ -17,7 +17,7 @@ from typing import Any
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
-from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor, is_inference
 
 __all__ = ["Level", "StandIn", "outside_inference"]
 
@@ -151,6 +151,23 @@ class Level:
                 return True
             level = level._previous[3]
         return False
+
+    def check_in_inference(self, tensor: Tensor) -> None:
+        """Raise for a tensor of which inference mode, entered in the function, shall give a view.
+
+        It is PyTorch's error for those that depend on the function's arguments and are none of that
+        mode's own: they can't share a version with what has none.
+        """
+        holder = tensor if tensor._base is None else tensor._base
+        if is_inference(tensor) or holder._edge is NO_EDGE or self.keeper is None:
+            return
+        if holder._edge is None:
+            captured = holder._level is None
+        else:
+            node = holder._edge[0]
+            captured = node is None or node.sequence < self.start
+        if not captured:
+            raise RuntimeError("Cannot set version_counter for inference tensor")
 
     def lend(self, tensors: Iterable[Any]) -> None:
         """Let the function write to what else it is called with; what is no tensor is left out."""

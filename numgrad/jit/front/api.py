@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import os
 import pickle
 import sys
 import warnings
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.environment import words_of
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES, SPECIALISED_AFTER_CALLS
 from numgrad.codegen.numba_private import dumps
@@ -261,7 +261,7 @@ class Jitted:
 
     def _report(self, key: Any, described: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
-        if "recompiles" not in os.environ.get("NUMGRAD_LOG", "").split(","):
+        if "recompiles" not in words_of("NUMGRAD_LOG", ["recompiles"]):
             return
         if changed is not None:
             why = f"{changed} is not what it was"

@@ -13,7 +13,8 @@ import numpy as np
 from numgrad.graph.modes.state import recording
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.body_state import BodyState
-from numgrad.jit.front.loops import Turn, record_loop
+from numgrad.jit.front.loop_calls import Turn
+from numgrad.jit.front.loops import record_loop
 
 __all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
 

@@ -8,7 +8,7 @@ then the gradients. That loop is recorded like any other, so it can be different
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,24 +20,10 @@ from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
+from numgrad.jit.front.loop_calls import Body, LoopCall, Turn
 from numgrad.jit.front.outside import edges_from_outside, inside
-from numgrad.jit.ir.constructors import broadcast, constant
-from numgrad.jit.ir.graph import Value
-from numgrad.jit.lowering.bodies import cut_out, fresh_input
-from numgrad.jit.lowering.loops import Loop
 
-__all__ = ["LoopCall", "Turn", "cut_loop", "record_loop"]
-
-
-class Turn(NamedTuple):
-    """What a body gives: the next carries, what is stacked, and what is summed over all turns."""
-
-    carries: Sequence[Tensor]
-    stacked: Sequence[Tensor]
-    summed: Sequence[Tensor] = ()
-
-
-Body = Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
+__all__ = ["record_loop"]
 
 
 class _Recorded(NamedTuple):
@@ -56,40 +42,6 @@ class _Recorded(NamedTuple):
     inputs: list[Tensor]
     turn: Turn
     edges: list[Edge]
-
-
-class LoopCall(NamedTuple):
-    """A loop as a recorder is told of it, by `record_loop`, whose arguments most of these are.
-
-    Attributes
-    ----------
-    body, length, reverse, stops
-    turns : Tensor or None
-        The number of turns, if it is not known.
-    given : sequence of Tensor
-        What the first turn is given, and then the rows.
-    carried : int
-        How many carries there are.
-    inputs : sequence of Tensor
-        What stood for `given` when the body was recorded.
-    turn : Turn
-        What the body gave for these.
-    keeps : bool
-        Whether the carries that each turn is given are stacked, too, behind all other results.
-    divided : bool
-    """
-
-    body: Body
-    given: Sequence[Tensor]
-    carried: int
-    inputs: Sequence[Tensor]
-    turn: Turn
-    length: int | None
-    reverse: bool
-    stops: bool
-    turns: Tensor | None
-    keeps: bool
-    divided: bool
 
 
 def record_loop(
@@ -285,33 +237,6 @@ def _record(
     return _Recorded(inputs, turn, edges_from_outside(outputs, own, start, in_body=True))
 
 
-def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
-    """Record a loop, by cutting its body out of what a tracer has recorded."""
-    turn, carried = call.turn, call.carried
-    before = [tracer.stand_in(each._array.shape, each._array.dtype) for each in turn.summed]
-    with recording(False):
-        after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
-    kept = call.inputs[:carried] if call.keeps else ()
-    sums_before = [tracer.value_of(each._array) for each in before]
-    values = [
-        tracer.value_of(each._array) for each in (*turn.carries, *after, *turn.stacked, *kept)
-    ]
-    own = [tracer.value_of(each._array) for each in call.inputs]
-    own[carried:carried] = sums_before
-    operands = [tracer.value_of(each._array) for each in call.given]
-    operands[carried:carried] = [_zeros(value) for value in sums_before]
-    counts = call.turns is not None
-    if call.turns is not None:
-        operands.append(tracer.value_of(call.turns._array))
-        own.append(fresh_input(operands[-1], 0))
-    graph, captured = cut_out(own, values)
-    carries, rows = carried + len(before), len(call.given) - carried
-    kind = call.length, call.reverse, call.stops, counts, call.divided
-    loop = Loop(graph, carries, rows, *kind)
-    found: list[Tensor] = tracer.results(loop, [*operands, *captured])
-    return found
-
-
 def _check_fits(after: Tensor, before: Tensor) -> None:
     """Raise for a carry that is not what it was for the next turn."""
     if after._array.shape != before._array.shape or after._array.dtype != before._array.dtype:
@@ -323,10 +248,6 @@ def _check_fits(after: Tensor, before: Tensor) -> None:
 
 def _type(tensor: Tensor) -> str:
     return f"{tensor.dtype!r} of shape {tuple(tensor.shape)}"
-
-
-def _zeros(value: Value) -> Value:
-    return broadcast(constant(0, value.dtype), value.shape)
 
 
 class _LoopNode(Node):

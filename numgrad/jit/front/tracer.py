@@ -26,7 +26,7 @@ from numgrad.jit.backward.loops import BackwardLoops
 from numgrad.jit.backward.turns import reached
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
-from numgrad.jit.front.loops import LoopCall, cut_loop
+from numgrad.jit.front.loop_calls import LoopCall, cut_loop
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues
@@ -47,7 +47,7 @@ from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import write_place
 from numgrad.jit.lowering.unit_vectors import Rows
-from numgrad.kernels.move.memory_order import empty_for, empty_like
+from numgrad.kernels.move.memory_order import empty_by, empty_like
 from numgrad.kernels.move.stacked_rows import room_for_rows
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
@@ -118,10 +118,8 @@ class Tracer(TracedValues):
         if len(shape) < 2:
             return self._array(result)
         given = [array for array in arrays if type(array) in ARRAYS]
-        if primitive.deciding is not None:
-            given = primitive.deciding(given)
-        follows = deciding(shape, given)
-        place = empty_for(shape, dtype, [place_of(array) for array in given])
+        follows = followed(given) if primitive.deciding is not None else deciding(shape, given)
+        place = empty_by(primitive.order_of(shape, arrays), shape, dtype)
         return self._array(result, place, follows)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:

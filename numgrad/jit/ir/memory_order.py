@@ -91,8 +91,10 @@ def deciding(shape: tuple[int, ...], arrays: Sequence[Any]) -> frozenset[int]:
     """Return the arguments whose strides decide in which order an elementwise result lies.
 
     Operands decide one after the other, until one tells all dims apart
-    (`numgrad.kernels.move.loop_order`).
+    (`numgrad.kernels.move.loop_order`). The strides of dims of length 1 follow from all of them.
     """
+    if 1 in shape:
+        return followed(arrays)
     found: frozenset[int] = frozenset()
     for array in arrays:
         place = place_of(array)
@@ -100,7 +102,6 @@ def deciding(shape: tuple[int, ...], arrays: Sequence[Any]) -> frozenset[int]:
         steps = [abs(step) for step, length, wanted in own if length == wanted]
         if len(steps) > 1 and type(array) is Traced:
             found |= array.storage.follows
-        # Steps along dims of length 1 lead nowhere, but they decide, too.
         if len(steps) == len(shape) and 0 not in steps and len(set(steps)) == len(steps):
             break
     return found

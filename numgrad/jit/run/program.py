@@ -124,7 +124,7 @@ class Program:
     def _run(self) -> Any:
         """The compiled function."""
         emitted = self._emitted
-        function = compile_functions([emitted.function()])
+        function = compile_functions([emitted.function()], alone=True)
         signature = (
             *(types.Array(from_dtype(a.dtype), len(a.shape), "C") for a in emitted.arguments),
             types.Array(types.int64, 1, "C"),

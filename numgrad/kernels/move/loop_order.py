@@ -1,19 +1,173 @@
 """Loop order: in which order to walk arrays of any strides together, and which dims to merge.
 
 Positions and steps count elements. The order is PyTorch's, so that a result has the strides that it
-has there: the dims are sorted by the strides of the first operand that tells them apart.
+has there: the dims are sorted by the strides of the first operand that tells them apart. Operands
+of one shape that are all contiguous, or have the same dense strides, are not sorted: results lie as
+they do, also along dims of length 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Walk", "contiguous_steps", "loop_order", "steps_of", "walk"]
+__all__ = [
+    "BY_ROWS",
+    "NUMBER",
+    "ResultOrder",
+    "Walk",
+    "beside_number",
+    "contiguous_steps",
+    "copy_order",
+    "loop_order",
+    "result_order",
+    "steps_of",
+    "walk",
+]
 
 Array = np.ndarray[Any, Any]
+
+# What a number counts as that PyTorch makes a tensor without dims of.
+NUMBER: Array = np.zeros(())
+NUMBER.flags.writeable = False
+
+
+def beside_number(arrays: list[Array]) -> list[Array]:
+    """Return what decides how a result lies where a parameter is a tensor without dims to PyTorch.
+
+    >>> len(beside_number([np.zeros(2)]))
+    2
+    """
+    return [*arrays, NUMBER]
+
+
+class ResultOrder(NamedTuple):
+    """How the result of a loop lies in memory, which has no gaps.
+
+    Attributes
+    ----------
+    dims : tuple of int or None
+        The dims in the order of memory, the innermost last; None if that is theirs.
+    strides : tuple of int or None
+        In elements, where dims of length 1 have others than those of new memory in that order.
+    """
+
+    dims: tuple[int, ...] | None
+    strides: tuple[int, ...] | None
+
+    def shape_in_memory(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return a shape with its dims in the order of memory."""
+        return shape if self.dims is None else tuple([shape[dim] for dim in self.dims])
+
+    def placer(self, shape: tuple[int, ...]) -> Callable[[Array], Array] | None:
+        """Return what makes a result of a shape of memory that has its dims in their order.
+
+        None if that is the memory itself.
+
+        >>> ResultOrder((1, 0), None).placer((2, 3))(np.zeros((3, 2))).strides
+        (8, 16)
+        >>> ResultOrder(None, (1, 7)).placer((2, 1))(np.zeros((2, 1))).strides
+        (8, 56)
+        """
+        steps = self.strides
+        if steps is not None:
+
+            def with_strides(memory: Array) -> Array:
+                itemsize = memory.itemsize
+                strides = tuple([step * itemsize for step in steps])
+                return np.ndarray(shape, memory.dtype, memory, 0, strides)
+
+            return with_strides
+        if self.dims is None:
+            return None
+        back = tuple(np.argsort(self.dims).tolist())
+        return lambda memory: memory.transpose(back)
+
+
+BY_ROWS = ResultOrder(None, None)
+
+
+def result_order(shape: tuple[int, ...], places: Sequence[Any]) -> ResultOrder:
+    """Return how PyTorch lays out what a loop over some operands makes.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        What the operands broadcast to.
+    places : sequence
+        What has a shape, strides and a number of dims, for each operand, in the order in which they
+        decide: arrays, and `NUMBER` for a number that PyTorch makes a tensor of.
+
+    Examples
+    --------
+    >>> column = np.zeros((1, 3)).T
+    >>> result_order((3, 1), [column]), result_order((3, 1), [column, NUMBER])
+    (ResultOrder(dims=None, strides=None), ResultOrder(dims=(1, 0), strides=None))
+    """
+    if len(shape) < 2 or not places:
+        return BY_ROWS
+    if all(place.shape == shape for place in places):
+        steps = [_own_steps(place) for place in places]
+        dims: Sequence[int]
+        for dims in _CONTIGUOUS_ORDERS.get(len(shape), [range(len(shape))]):
+            if all(_goes_in_order(shape, own, dims) for own in steps):
+                return ResultOrder(_unless_rows(dims), None)
+        first = steps[0]
+        dims = _by_stride(shape, first)
+        if all(own == first for own in steps) and _goes_in_order(shape, first, dims):
+            return ResultOrder(_unless_rows(dims), first)
+    dims = loop_order(shape, places)
+    return ResultOrder(_unless_rows(dims), None)
+
+
+def copy_order(place: Any) -> ResultOrder:
+    """Return how PyTorch lays out a copy: as it lies without gaps; else as the result of a loop.
+
+    >>> copy_order(np.zeros((1, 3)).T)
+    ResultOrder(dims=None, strides=None)
+    >>> copy_order(np.zeros((1, 6))[:, ::2].T)
+    ResultOrder(dims=(1, 0), strides=None)
+    """
+    shape, own = place.shape, _own_steps(place)
+    dims = _by_stride(shape, own)
+    if _goes_in_order(shape, own, dims):
+        return ResultOrder(_unless_rows(dims), own)
+    return result_order(shape, [place])
+
+
+# In which orders of their dims tensors are contiguous to PyTorch: row by row, or channels last.
+_CONTIGUOUS_ORDERS = {4: [(0, 1, 2, 3), (0, 2, 3, 1)]}
+
+
+def _own_steps(place: Any) -> tuple[int, ...]:
+    """Return the strides of a place in elements."""
+    itemsize = place.itemsize
+    return tuple([step // itemsize for step in place.strides])
+
+
+def _by_stride(shape: tuple[int, ...], steps: Sequence[int]) -> list[int]:
+    """Return the dims, those of length 1 first, then the one of the longest steps."""
+    return sorted(range(len(shape)), key=lambda dim: (shape[dim] != 1, -steps[dim]))
+
+
+def _goes_in_order(shape: tuple[int, ...], steps: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether elements lie without gaps, with dims in an order; those of length 1 don't count."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for dim in reversed(dims):
+        if shape[dim] != 1:
+            if steps[dim] != expected:
+                return False
+            expected *= shape[dim]
+    return True
+
+
+def _unless_rows(dims: Sequence[int]) -> tuple[int, ...] | None:
+    """Return an order of dims; None if it is theirs."""
+    return None if list(dims) == [*range(len(dims))] else tuple(dims)
 
 
 def loop_order(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[int, ...]:

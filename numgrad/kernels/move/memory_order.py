@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.kernels.move.loop_order import loop_order
+from numgrad.kernels.move.loop_order import ResultOrder, copy_order, result_order
 from numgrad.kernels.move.strides import extent, is_dense, layout_of, repeats_elements, strided_view
 from numgrad.runtime.memory import empty
 
@@ -21,12 +21,12 @@ __all__ = [
     "copy_in_order",
     "copy_like",
     "copy_with_gaps",
-    "dense_copy",
-    "dense_like",
+    "empty_by",
     "empty_for",
     "empty_in_order",
     "empty_like",
     "in_order_of",
+    "in_rows",
     "laid_out_like",
     "zeros_with_gaps",
 ]
@@ -49,7 +49,19 @@ def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Ar
 
 def empty_in_order(shape: tuple[int, ...], dtype: Any, places: Sequence[Any]) -> Array:
     """Do what `empty_for` does for whatever has a shape, strides and a number of dims."""
-    return empty_by_order(shape, dtype, loop_order(shape, places))
+    return empty_by(result_order(shape, places), shape, dtype)
+
+
+def empty_by(order: ResultOrder, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return new memory for a result that lies in an order.
+
+    Examples
+    --------
+    >>> empty_by(ResultOrder((1, 0), None), (2, 3), np.float64).strides
+    (8, 16)
+    """
+    memory, place = empty(order.shape_in_memory(shape), dtype), order.placer(shape)
+    return memory if place is None else place(memory)
 
 
 def empty_by_order(shape: Sequence[int], dtype: Any, order: Sequence[int]) -> Array:
@@ -59,7 +71,7 @@ def empty_by_order(shape: Sequence[int], dtype: Any, order: Sequence[int]) -> Ar
 
 
 def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
-    """Whether a loop goes row by row for certain, as nearly all do; a loop order tells of others.
+    """Whether a loop goes row by row for certain, as nearly all do; `result_order` tells of others.
 
     Of dims of length 1 any stride may be asked for.
     """
@@ -70,7 +82,7 @@ def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
-    """Return new memory without gaps, its dims in the order in which `array` has them.
+    """Return new memory without gaps that lies as a copy of `array` does: see `copy_order`.
 
     Dims along which all elements are one stay where they are in the shape.
 
@@ -80,35 +92,14 @@ def empty_like(array: Array, dtype: Any = None) -> Array:
     (8, 16, 32)
     >>> empty_like(np.broadcast_to(np.zeros((2, 3)).T, (4, 3, 2))).strides
     (48, 8, 24)
+    >>> image = np.zeros((2, 4, 4, 1)).transpose(0, 3, 1, 2)
+    >>> empty_like(image).strides
+    (128, 8, 32, 8)
     """
     dtype = array.dtype if dtype is None else dtype
-    if array.ndim < 2 or array.flags.c_contiguous:
-        return empty(array.shape, dtype)
-    return empty_for(array.shape, dtype, [array])
-
-
-def dense_like(array: Array, dtype: Any = None) -> Array:
-    """Do what `empty_like` does; what fills its memory is copied with its strides as they are.
-
-    Those of dims of length 1 lead nowhere, but say whether images have the channels last.
-
-    Examples
-    --------
-    >>> image = np.zeros((2, 4, 4, 1)).transpose(0, 3, 1, 2)
-    >>> empty_like(image).strides, dense_like(image).strides
-    ((128, 128, 32, 8), (128, 8, 32, 8))
-    """
-    made = empty_like(array, dtype)
-    if 1 not in array.shape or not array.size:
-        return made
-    itemsize = array.itemsize
-    steps = array.strides
-    if made.itemsize != itemsize:
-        steps = tuple([step // itemsize * made.itemsize for step in steps])
-    if made.strides == steps or not is_dense(array):
-        return made
-    steps = tuple([step // made.itemsize for step in steps])
-    return strided_view(made, (made.shape, steps, 0))
+    if not array.size or (array.flags.c_contiguous and 1 not in array.shape):
+        return empty_for(array.shape, dtype, [array])
+    return empty_by(copy_order(array), array.shape, dtype)
 
 
 def copy_like(values: Array, array: Array | None = None) -> Array:
@@ -135,9 +126,15 @@ def as_dtype(array: Array, dtype: Any) -> Array:
     >>> windows.strides, as_dtype(windows, np.float64).strides
     ((8, 8), (8, 24))
     """
-    if array.dtype != dtype and _ties(array):  # which NumPy orders otherwise
+    if array.dtype == dtype:
+        return array
+    if 1 in array.shape and array.ndim > 1:  # whose strides NumPy does not keep
+        copy = empty_like(array, dtype)
+        copy[...] = array
+        return copy
+    if _ties(array):  # which NumPy orders otherwise
         array = copy_like(array)
-    return array.astype(dtype, "K", copy=False)
+    return array.astype(dtype, "K")
 
 
 def _ties(array: Array) -> bool:
@@ -155,7 +152,7 @@ def copy_with_gaps(array: Array) -> Array:
     >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
     (48, 24)
     """
-    if array.flags.c_contiguous:
+    if array.flags.c_contiguous and 1 not in array.shape:
         copy = empty(array.shape, array.dtype)
     elif is_dense(array) or repeats_elements(array):
         return copy_like(array)
@@ -180,23 +177,6 @@ def zeros_with_gaps(array: Array) -> Array:
     return strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
 
 
-def dense_copy(values: Array, array: Array) -> Array:
-    """Return values in C order, which nobody else holds, laid out as `dense_like` for `array`.
-
-    Examples
-    --------
-    >>> dense_copy(np.ones((2, 1), "f"), np.zeros((1, 2)).T).strides
-    (4, 8)
-    """
-    if array.flags.c_contiguous and 1 not in array.shape:
-        return values
-    memory = dense_like(array, values.dtype)
-    if memory.strides == values.strides:
-        return values
-    memory[...] = values
-    return memory
-
-
 def laid_out_like(values: Array, array: Array) -> Array:
     """Return values in C order, which nobody else holds, laid out as `empty_like` does for `array`.
 
@@ -205,7 +185,29 @@ def laid_out_like(values: Array, array: Array) -> Array:
     >>> laid_out_like(np.ones((2, 3)), np.zeros((3, 2)).T).strides
     (8, 16)
     """
-    return values if array.flags.c_contiguous else copy_like(values, array)
+    if array.flags.c_contiguous and 1 not in array.shape:
+        return values
+    memory = empty_like(array, values.dtype)
+    if memory.strides == values.strides:
+        return values
+    memory[...] = values
+    return memory
+
+
+def in_rows(array: Array) -> Array:
+    """Return an array with the strides of one that was made row by row: itself or a copy.
+
+    NumPy leaves dims of length 1 the strides that they have.
+
+    Examples
+    --------
+    >>> in_rows(np.zeros((1, 3)).T).strides
+    (8, 8)
+    """
+    rows = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    if 1 in array.shape:
+        rows = np.ndarray(array.shape, array.dtype, rows)
+    return rows
 
 
 def copy_in_order(array: Array, order: Sequence[int]) -> Array:

@@ -25,7 +25,7 @@ from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.render import Formula, flat_loop, strided_loop
 from numgrad.codegen.scalar_ops import QUICK
-from numgrad.kernels.move.loop_order import loop_order
+from numgrad.kernels.move.loop_order import NUMBER, ResultOrder, result_order
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter, is_flat
 from numgrad.kernels.pointwise.specialised_calls import specialised_call
@@ -69,6 +69,8 @@ class Elementwise:
         self.loops: dict[str, Any] = {}  # by pattern; of strided loops, with the modes
         self.entries: dict[Any, Any] = {}
         self.is_quick: bool | None = None  # found out when it first matters
+        # How many are operands: numbers behind them are no tensors without dims to PyTorch.
+        self.operand_count = len(self.inputs)
 
     def loop(self, pattern: str, modes: str | None = None) -> Any:
         """Return the compiled loop for a pattern, such as ``"as"``: an array and a number.
@@ -84,7 +86,7 @@ class Elementwise:
             else:
                 function = strided_loop(self.inputs, self.formula, pattern, modes)
                 doc += f" with strides {modes}"
-            loop = self.loops[key] = compile_functions([function], doc=f"{doc}.")
+            loop = self.loops[key] = compile_functions([function], doc=f"{doc}.", alone=True)
         return loop
 
     def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:
@@ -139,15 +141,15 @@ class Elementwise:
             For each output a shape that broadcasts to `shape`: the values are summed to it, as the
             gradient of an operand that was broadcast is, without being stored.
         """
-        call, back = self._prepare(shape, shapes, operands, dtypes)
-        return _turned(call(operands), back)
+        call, order = self._prepare(shape, shapes, operands, dtypes, operands)
+        return _placed(call(operands), order.placer(shape))
 
     def prepared_once(self) -> Callable[..., list[Array]]:
         """Return what makes calls: the first one finds out what they take, for all that are alike.
 
         So it is for operands whose shapes, strides and dtypes are those of the first.
         """
-        known: tuple[Any, tuple[int, ...] | None] | None = None
+        known: tuple[Any, Any] | None = None
 
         def call(
             shape: tuple[int, ...],
@@ -156,9 +158,10 @@ class Elementwise:
         ) -> list[Array]:
             nonlocal known
             if known is None:
-                known = self._prepare(shape, None, operands, dtypes)
-            run, back = known
-            return _turned(run(operands), back)
+                prepared, order = self._prepare(shape, None, operands, dtypes, operands)
+                known = prepared, order.placer(shape)
+            run, place = known
+            return _placed(run(operands), place)
 
         return call
 
@@ -171,6 +174,7 @@ class Elementwise:
         shapes: Sequence[tuple[int, ...]] | None = None,
         *,
         several: bool = True,
+        lying: Sequence[Array | Number] | ResultOrder | None = None,
     ) -> Callable[..., Any]:
         """Return a function of operands that lie as these, which computes the outputs.
 
@@ -184,17 +188,21 @@ class Elementwise:
             What each operand is cast or converted to.
         several : bool
             Whether the function returns a list; otherwise the one output that there is.
+        lying : sequence of array or number, or ResultOrder, optional
+            What decides how outputs lie, if not the operands as they are cast; or how they do.
         """
         casters = _casters(operands, casts)
         given = [each(operand) for each, operand in zip(casters, operands, strict=True)]
-        call, back = self._prepare(shape, shapes, given, dtypes)
+        lying = given if lying is None else lying
+        call, order = self._prepare(shape, shapes, given, dtypes, lying)
         on_one_thread = 0 < math.prod(shape) <= max(FEW_ELEMENTS, self._grain(dtypes))
         if on_one_thread and isinstance(call, (FlatCall, StridedCall)):
-            return specialised_call(call, operands, casts, back, several=several)
+            return specialised_call(call, operands, casts, shape, order, several=several)
+        place = order.placer(shape)
 
         def compute(*values: Any) -> Any:
             given = [each(value) for each, value in zip(casters, values, strict=True)]
-            results = _turned(call(given), back)
+            results = _placed(call(given), place)
             return results if several else results[0]
 
         return compute
@@ -205,17 +213,29 @@ class Elementwise:
         shapes: Sequence[tuple[int, ...]] | None,
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
-    ) -> tuple[Any, tuple[int, ...] | None]:
-        """Find out what a call takes, and the order of the dims that its results get."""
+        lying: Sequence[Array | Number] | ResultOrder,
+    ) -> tuple[Any, ResultOrder]:
+        """Find out what a call takes, and how its results lie."""
         if shapes is not None:
             orders = self._orders_of(shape, operands, len(dtypes))
             grain = self._grain(dtypes)
             call: Any = SummingCall(
                 self._strided_loop, shape, operands, dtypes, shapes, orders, grain
             )
-            return call, None
-        order, back = _orders(shape, operands)
-        return self._make_call(shape, order, operands, dtypes), back
+            return call, ResultOrder(None, None)
+        if isinstance(lying, ResultOrder):
+            order = lying
+        else:
+            order = result_order(shape, self.places_of(lying))
+        return self._make_call(shape, order.dims, operands, dtypes), order
+
+    def places_of(self, operands: Sequence[Array | Number]) -> list[Array]:
+        """Return what decides how results lie: the arrays, and numbers that are operands."""
+        return [
+            operand if type(operand) is np.ndarray else NUMBER
+            for position, operand in enumerate(operands)
+            if type(operand) is np.ndarray or position < self.operand_count
+        ]
 
     def _make_call(
         self,
@@ -287,9 +307,9 @@ def _as_it_is(array: Array) -> Array:
     return array
 
 
-def _turned(results: list[Array], back: tuple[int, ...] | None) -> list[Array]:
+def _placed(results: list[Array], place: Callable[[Array], Array] | None) -> list[Array]:
     """Return results with their dims in order."""
-    return results if back is None else [result.transpose(back) for result in results]
+    return results if place is None else [place(result) for result in results]
 
 
 def _signature(arguments: Sequence[Any], layout: Literal["A", "C"]) -> tuple[Any, ...] | None:
@@ -303,19 +323,6 @@ def _signature(arguments: Sequence[Any], layout: Literal["A", "C"]) -> tuple[Any
         else:
             return None
     return tuple(signature)
-
-
-def _orders(
-    shape: tuple[int, ...], operands: Sequence[Array | Number]
-) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return the order in which to walk the dims, and its inverse; None if that is theirs."""
-    arrays = [operand for operand in operands if type(operand) is np.ndarray]
-    if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
-        return None, None
-    order = loop_order(shape, arrays)
-    if order == tuple(range(len(shape))):
-        return None, None
-    return order, tuple(np.argsort(order).tolist())
 
 
 def _transpose(operand: Array | Number, order: tuple[int, ...] | None) -> Array | Number:

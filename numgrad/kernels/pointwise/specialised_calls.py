@@ -15,6 +15,7 @@ import numpy as np
 
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.codegen.define import define
+from numgrad.kernels.move.loop_order import ResultOrder
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
 from numgrad.kernels.pointwise.strided_calls import StridedCall, anchor_of
@@ -29,7 +30,8 @@ def specialised_call(
     call: FlatCall | StridedCall,
     operands: Sequence[Array | Number],
     dtypes: Sequence[np.dtype[Any]],
-    back: tuple[int, ...] | None,
+    shape: tuple[int, ...],
+    order: ResultOrder,
     *,
     several: bool = False,
 ) -> Callable[..., Any]:
@@ -43,8 +45,10 @@ def specialised_call(
         Operands like those that the function is for.
     dtypes : sequence of numpy.dtype
         What each operand is cast or converted to.
-    back : tuple of int or None
-        The order of the dims that the result gets, if the loops have another.
+    shape : tuple of int
+        Of the result.
+    order : ResultOrder
+        How it lies; the loops have its dims in the order of memory.
     several : bool
         Whether there may be more than one output, and the function returns a list.
     """
@@ -53,7 +57,7 @@ def specialised_call(
         "as_dtype": as_dtype,
         "empty": np.empty if _is_small(call) else empty,
         "shape": call.shape,
-        "back": back,
+        "place": order.placer(shape),
     }
     names = [f"operand{position}" for position in range(len(operands))]
     casts: list[str | None] = []  # of the operands that are arrays
@@ -65,7 +69,7 @@ def specialised_call(
         namespace[f"dtype{position}"] = dtype
         cast = f"as_dtype({names[position]}, dtype{position})"
         casts.append(names[position] if operand.dtype == dtype else cast)
-    found, transposed = [], "" if back is None else ".transpose(back)"
+    found = []
     results = [f"result{number}" for number in range(len(call.dtypes))]
     if isinstance(call, FlatCall):
         lines, arguments = _flat(call, operands, casts, namespace)
@@ -76,7 +80,12 @@ def specialised_call(
     for result, dtype in zip(results, call.dtypes, strict=True):
         namespace[f"dtype_of_{result}"] = dtype
         lines.append(f"    {result} = empty(shape, dtype_of_{result})")
-    returned = ", ".join([f"{result}{transposed}" for result in results])
+    if order.strides is None and order.dims is not None:
+        namespace["back"] = tuple(np.argsort(order.dims).tolist())
+        results = [f"{result}.transpose(back)" for result in results]
+    elif order.strides is not None:
+        results = [f"place({result})" for result in results]
+    returned = ", ".join(results)
     source = "\n".join(
         [
             f"def call({', '.join(names)}):",

@@ -59,7 +59,9 @@ def image_of_lines(lines: Any) -> Strides:
     """
     first, channel, step = lines.strides
     count, channels, length = lines.shape
-    return Strides((count, channels, 1, length), (first, channel, step * length, step), 4)
+    return Strides(
+        (count, channels, 1, length), (first, channel, step * length, step), 4, lines.itemsize
+    )
 
 
 def gradient_like(value: Tensor, *images: Any) -> Tensor:

@@ -15,7 +15,8 @@ from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, set_array
 from numgrad.graph.warned import warn
-from numgrad.kernels.move.memory_order import empty_for
+from numgrad.kernels.move.loop_order import ResultOrder, copy_order, result_order
+from numgrad.kernels.move.memory_order import empty_by
 from numgrad.kernels.move.strides import repeats_elements
 from numgrad.ops.core.type_names import type_name
 
@@ -34,7 +35,10 @@ Array = np.ndarray[Any, Any]
 
 
 def write(
-    array: Any, out: Tensor, deciding: Sequence[Array] | None = None, warns: bool = True
+    array: Any,
+    out: Tensor,
+    deciding: Sequence[Array] | ResultOrder | None = None,
+    warns: bool = True,
 ) -> Tensor:
     """Write an array to `out`, which takes its shape, and keeps its own dtype.
 
@@ -42,8 +46,8 @@ def write(
     ----------
     array : array
     out : Tensor
-    deciding : sequence of array, optional
-        By which it is decided how new memory lies, if not by the array itself.
+    deciding : sequence of array or ResultOrder, optional
+        By which it is decided how new memory lies, if not by the array itself; or how it does.
     warns : bool
         Whether to warn where `out` takes another shape and was not empty.
 
@@ -65,7 +69,8 @@ def write(
             target = array.astype(target.dtype)
         else:
             known = arrays_among([array]) if deciding is None else deciding
-            target = empty_for(array.shape, target.dtype, known)
+            order = known if isinstance(known, ResultOrder) else result_order(array.shape, known)
+            target = empty_by(order, array.shape, target.dtype)
         set_array(out, target)
     elif repeats_elements(target):
         raise RuntimeError(OVERLAPS_ITSELF)
@@ -172,7 +177,11 @@ def write_elementwise(
         )
     known = arrays_among(operands)
     makes_room_first = primitive.kind == "real" and any(each.dtype.kind == "c" for each in known)
-    return write(array, out, [] if makes_room_first else None)
+    if primitive.deciding_out is not None:
+        return write(array, out, primitive.deciding_out(known))
+    if makes_room_first or type(array) is Traced:
+        return write(array, out, [])
+    return write(array, out, copy_order(array))
 
 
 def arrays_among(values: Sequence[Any]) -> list[Array]:

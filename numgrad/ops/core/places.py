@@ -13,7 +13,12 @@ import numpy as np
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, set_array, wrap
-from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_in_order, empty_like
+from numgrad.kernels.move.memory_order import (
+    copy_with_gaps,
+    empty_for,
+    empty_in_order,
+    empty_like,
+)
 from numgrad.ops.calls.steps import forget_steps, step_of
 from numgrad.runtime.memory import empty
 
@@ -63,6 +68,7 @@ class Strides(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     ndim: int
+    itemsize: int
 
 
 def strides_of(array: Any) -> Any:
@@ -71,7 +77,7 @@ def strides_of(array: Any) -> Any:
         return array
     if array.flags.c_contiguous:
         return None
-    return Strides(array.shape, array.strides, array.ndim)
+    return Strides(array.shape, array.strides, array.ndim, array.itemsize)
 
 
 def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:

@@ -20,6 +20,8 @@ from numgrad.graph.kinds import Kind, kind_for
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.graph.upward import upward
+from numgrad.kernels.move.loop_order import BY_ROWS
+from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.calls.node_source import attach_plain
 from numgrad.ops.calls.plain_calls import PlainCall, front_source
@@ -123,8 +125,12 @@ def make_front(
         """Find what a call of operands of a kind takes; False if the plain case can't be of it."""
         shape, dtype = kind.shape, kind.dtype
         found: Any = dtype in FLOATING and dtype in plain and prod(shape) <= FEW_ELEMENTS
-        # Of fewer than two dims, strides leave no choice of the result's.
-        if found and (len(shape) < 2 or kind.lies_in_rows):
+        # Of fewer than two dims, strides leave no choice of the result's. With a number, which is a
+        # tensor without dims to PyTorch, those of dims of length 1 decide, too.
+        place = strided_view(np.empty(1, dtype), (shape, kind.steps, 0))
+        given = [place, 0.0] if with_number else [place] * arity
+        in_rows = kind.lies_in_rows and primitive.order_of(shape, given) == BY_ROWS
+        if found and (in_rows or len(shape) < 2):
             entry = kernel.entry("as" if with_number else "a" * arity, dtype, 1)
             is_flat = len(shape) == 1 and kind.lies_in_rows
             found = PlainCall(entry, shape, dtype, kind_for(np.empty(shape, dtype)), is_flat)

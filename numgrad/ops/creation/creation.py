@@ -199,7 +199,7 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
         return empty_in_order(array.shape, dtype, memory_format)
     if memory_format is contiguous_format:
         return np.empty(array.shape, dtype.numpy)
-    return memory_order.dense_like(place_of(array), dtype.numpy)
+    return memory_order.empty_like(place_of(array), dtype.numpy)
 
 
 def _like(

@@ -22,6 +22,7 @@ from numgrad.kernels.move.bounds import BOUNDS
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.factories import Array
 from numgrad.ops.core.nodes import make_node_class
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.generator import drawn
@@ -292,4 +293,4 @@ def drawn_bernoulli(p: Any, generator: Any, shape: Size, dtype: dtypes.dtype) ->
         if isinstance(p, Tensor):
             p = checked(p, _is_probability(p), check_probabilities)
         array = drawn(uniform(dtypes.float64), generator, shape, beside)
-        return cast(FUNCTIONS["lt"](wrap(array), p), dtype.numpy)
+        return laid_out(cast(FUNCTIONS["lt"](wrap(array), p), dtype.numpy))

@@ -92,8 +92,9 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
         if modes.trace is not None:
             note_copy(array)
         if dtype is None or dtype.numpy == array.dtype:
-            is_small = array.nbytes < RECYCLED_BYTES and array.flags.c_contiguous
-            return array.copy() if is_small else copy_like(array)
+            in_rows = array.flags.c_contiguous and 1 not in array.shape
+            is_small = array.nbytes < RECYCLED_BYTES
+            return array.copy() if is_small and in_rows else copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)
 

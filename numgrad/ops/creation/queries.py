@@ -17,7 +17,7 @@ from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
-from numgrad.ops.movement.casts import is_contiguous
+from numgrad.ops.movement.copies import is_contiguous
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [

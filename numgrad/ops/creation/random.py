@@ -20,6 +20,7 @@ from numgrad.ops.arguments.factories import (
     checked_number,
     finish,
 )
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation import drawing
@@ -310,7 +311,7 @@ def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtype
         if isinstance(std, Tensor):
             std = checked(std, FUNCTIONS["ge"](std, 0), check_deviations)
         noise = wrap(drawn(drawing.normal(dtype), generator, shape, beside))
-        return cast(add(mul(noise, std), mean), dtype.numpy)
+        return laid_out(cast(add(mul(noise, std), mean), dtype.numpy))
 
 
 @declare(

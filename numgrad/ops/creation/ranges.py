@@ -1,6 +1,7 @@
 """Ranges: arange, linspace, logspace, eye, scalar_tensor and triangle indices.
 
-Floating point values are computed in double precision and rounded once.
+Floating point values are computed in double precision and rounded once, but those of `linspace` in
+float16 and float32, whose steps PyTorch takes in that dtype.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
+from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
@@ -133,7 +135,36 @@ def _ends(
         raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
     if wanted.category == dtypes.INTEGER:  # the ends lose their fraction, not what lies between
         first, last = (int(scalar_array(each, wanted.numpy)) for each in (first, last))
+    elif wanted.numpy in _NARROW:
+        first, last = (float(_rounded(each, wanted.numpy)) for each in (first, last))
     return first, last, wanted
+
+
+_NARROW = (HALF, np.dtype(np.float32))
+
+
+@silent
+def _rounded(number: Any, dtype: Any) -> Any:
+    return dtype.type(number)
+
+
+@silent
+def _in_narrow_steps(first: float, last: float, count: int, dtype: Any) -> Array:
+    """Return `count` numbers in float16 or float32, a whole number of steps from the nearer end.
+
+    PyTorch rounds the step, and in float16 everything that comes of it; in float32 it multiplies
+    and adds at once.
+    """
+    wide = HALF if dtype == HALF else np.dtype(np.float64)
+    start, end = dtype.type(first), dtype.type(last)
+    if count < 2:
+        return np.full(count, start)
+    step: Any = wide.type((end - start) / dtype.type(count - 1))
+    half = count // 2
+    found = np.empty(count, dtype)
+    found[:half] = start.astype(wide) + step * np.arange(half).astype(wide)
+    found[half:] = end.astype(wide) - step * np.arange(count - half - 1, -1, -1).astype(wide)
+    return found
 
 
 @silent
@@ -184,6 +215,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     first, last, wanted = _ends("linspace", start, end, steps, dtype)
     for number in (first, last):
         check_fits(number, wanted.numpy)
+    if wanted.numpy in _NARROW:
+        return _in_narrow_steps(first, last, steps, wanted.numpy)
     return evenly(first, last, steps).astype(wanted.numpy)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
-from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.kernels.move.memory_order import in_rows, laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.places import like_input
@@ -53,8 +53,10 @@ def dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
 _INDEX_SELECT: Primitive = Primitive(
     "index_select",
     "IndexSelectBackward0",
-    lambda array, dim, index: take_indexed(with_dims(array), dim_indices(dim, index)).reshape(
-        (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+    lambda array, dim, index: in_rows(
+        take_indexed(with_dims(array), dim_indices(dim, index)).reshape(
+            (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+        )
     ),
     ["input"],
     [

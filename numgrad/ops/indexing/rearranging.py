@@ -10,13 +10,14 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import note_numbers, refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.kernels.move.memory_order import dense_like
+from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.indexing.index_along import index_select
-from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
+from numgrad.ops.movement.casts import expand_to, sum_to_size
+from numgrad.ops.movement.copies import clone_contiguous
 from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import flatten, reshape, view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
@@ -32,7 +33,7 @@ _FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
 
 
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
-    flipped = dense_like(array)
+    flipped = empty_like(array)
     key = [_FORWARDS] * array.ndim
     for dim in dims if key else ():
         key[dim] = _BACKWARDS
@@ -52,7 +53,7 @@ def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
 def _memory_of_turned(input: Array, k: int, dims: tuple[int, int]) -> Any:
     if k % 4 == 0:
         return None
-    memory = dense_like(input)
+    memory = empty_like(input)
     return memory if k % 4 == 2 else memory.swapaxes(*dims)
 
 
@@ -93,7 +94,7 @@ _FLIP: Primitive = Primitive(
     ["input"],
     [lambda g, dims: _FLIP.apply(g, dims=dims)],
     linear=True,
-    lies=lambda input: dense_like(input),
+    lies=lambda input: empty_like(input),
     samples=[
         lambda make: (flip, [make(2, 3)], {"dims": (0, 1)}),
         lambda make: (flip, [make()], {"dims": (-1,)}),

@@ -23,7 +23,8 @@ from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.permuting import permute, t, transpose
 from numgrad.ops.linalg.products import bmm, dot, mm, mv, outer_product
-from numgrad.ops.movement.casts import contiguous, expand_to
+from numgrad.ops.movement.casts import expand_to
+from numgrad.ops.movement.copies import contiguous
 from numgrad.ops.movement.shape import flatten, reshape, unsafe_view
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.pointwise.arithmetic import mul

@@ -19,7 +19,7 @@ from numgrad.ops.matrices.checks import require_floating, require_square
 from numgrad.ops.matrices.outs import by_rows
 from numgrad.ops.matrices.parts import adjoint_of, identities, matmul, sampled, stand_in
 from numgrad.ops.matrices.systems.solving import linalg_inv
-from numgrad.ops.movement.casts import clone_contiguous
+from numgrad.ops.movement.copies import clone_contiguous
 from numgrad.ops.movement.joining import cat
 from numgrad.ops.movement.slicing import narrow
 from numgrad.ops.pointwise.selection import where

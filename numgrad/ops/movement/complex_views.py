@@ -6,7 +6,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.casts import contiguous
+from numgrad.ops.movement.copies import contiguous
 from numgrad.ops.movement.slicing import select
 from numgrad.ops.signatures.declared import declare
 

@@ -15,8 +15,8 @@ from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import Tensor, set_array
-from numgrad.ops.movement.casts import detach
 from numgrad.ops.movement.complex_views import REAL_DTYPES
+from numgrad.ops.movement.copies import detach
 
 __all__ = ["view_dtype"]
 

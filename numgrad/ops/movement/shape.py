@@ -15,7 +15,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.strides import layout_of, strided_view, view_strides
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.casts import clone_contiguous, contiguous
+from numgrad.ops.movement.copies import clone_contiguous, contiguous
 from numgrad.ops.movement.dtype_views import view_dtype
 from numgrad.ops.signatures.declared import declare
 

@@ -14,7 +14,7 @@ from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.registry import FUNCTIONS, METHODS
-from numgrad.ops.movement.casts import clone_contiguous, detach
+from numgrad.ops.movement.copies import clone_contiguous, detach
 from numgrad.ops.movement.slicing import alias, narrow, slice_view
 from numgrad.ops.signatures.declared import declare, handing_on
 

@@ -26,13 +26,13 @@ from numgrad.kernels.move.strides import (
     strided_view,
 )
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.complex_views import (
     VIEW_AS_COMPLEX,
     VIEW_AS_REAL,
     view_as_complex,
     view_as_real,
 )
+from numgrad.ops.movement.copies import contiguous
 from numgrad.ops.movement.strided import AS_STRIDED, read, scatter_arrays, scatter_into
 
 __all__ = [

@@ -13,7 +13,7 @@ from numgrad.graph.modes.anomaly import note_node
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.tensor import Edge, Tensor, fresh, move_retained, wrap
-from numgrad.ops.movement.casts import clone_contiguous
+from numgrad.ops.movement.copies import clone_contiguous
 from numgrad.ops.movement.view_geometry import (
     Geometry,
     geometry_of,

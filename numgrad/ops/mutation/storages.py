@@ -15,25 +15,20 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.device import CPU
 from numgrad.graph.recorder import address_of
-from numgrad.graph.tensor import Tensor, holder_of, wrap
+from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
-from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.ops.movement.casts import cast
-from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "LEGACY_STORAGES",
+    "NOT_SHARED",
     "STORAGES",
     "TypedStorage",
     "UntypedStorage",
-    "is_set_to",
-    "is_shared",
-    "is_storage",
-    "share_memory_",
-    "storage_type",
+    "as_typed",
+    "as_untyped",
     "tensor_in",
-    "typed_storage",
-    "untyped_storage",
+    "warn_once",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +39,7 @@ _DEPRECATED = (
     "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
 )
 
-_NOT_SHARED = (
+NOT_SHARED = (
     "share_memory_: numgrad has no memory that processes share. What is sent to another process is "
     "copied; for memory that both see, put a numpy array over multiprocessing.shared_memory and "
     "give it to from_numpy in each of them"
@@ -92,7 +87,7 @@ class _Storage:
 
     def share_memory_(self) -> None:
         """Refuse: no process sees the memory of another one."""
-        raise RuntimeError(_NOT_SHARED)
+        raise RuntimeError(NOT_SHARED)
 
     def resizable(self) -> bool:
         """Return whether `resize_` may change the size: no, tensors' memory does not move."""
@@ -183,14 +178,14 @@ class UntypedStorage(_Storage):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _untyped(self._flat[key])
+            return as_untyped(self._flat[key])
         if not isinstance(key, int):
             raise TypeError(f"can't index a torch.UntypedStorage with {type(key).__name__}")
         return int(self._flat[self._place(key)])
 
     def clone(self) -> UntypedStorage:
         """Return a copy in new memory."""
-        return _untyped(self._flat.copy())
+        return as_untyped(self._flat.copy())
 
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Write the bytes of another storage, and return this one."""
@@ -245,7 +240,7 @@ class TypedStorage(_Storage):
 
     def __init__(self, *arguments: Any, dtype: Any = None, wrap_storage: Any = None) -> None:
         """Make a storage of a size, of a sequence's elements, or of the memory of another one."""
-        _warn_once(2)
+        warn_once(2)
         self._flat = _flat_of(
             "TypedStorage", dtype or dtypes.default_dtype(), arguments, wrap_storage
         )
@@ -257,11 +252,11 @@ class TypedStorage(_Storage):
 
     def untyped(self) -> UntypedStorage:
         """Return the same memory as bytes."""
-        return _untyped(self._flat)
+        return as_untyped(self._flat)
 
     def clone(self) -> TypedStorage:
         """Return a copy in new memory."""
-        return _typed(self._flat.copy())
+        return as_typed(self._flat.copy())
 
     def pickle_storage_type(self) -> str:
         """Return the legacy name of a storage of such elements."""
@@ -301,7 +296,7 @@ def _cast_to(name: str, dtype: dtypes.dtype) -> Callable[[TypedStorage], TypedSt
     def method(self: TypedStorage) -> TypedStorage:
         if self.dtype is dtype:
             return self
-        return _typed(_cast(self._flat, dtype))
+        return as_typed(_cast(self._flat, dtype))
 
     method.__name__ = name
     method.__doc__ = f"Return the elements cast to {dtype.name}; the storage itself if they are."
@@ -363,8 +358,8 @@ class _LegacyStorageType(type):
         for name in keywords:
             words = f"Keyword argument '{name}' cannot be specified"
             raise RuntimeError(_OPTIONS.format(cls, words))
-        _warn_once(2)
-        return _typed(_flat_of(str(cls), cls.dtype, arguments, wrap_storage))
+        warn_once(2)
+        return as_typed(_flat_of(str(cls), cls.dtype, arguments, wrap_storage))
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
@@ -382,129 +377,26 @@ LEGACY_STORAGES: dict[str, Any] = {
 }
 
 
-def _bytes_of(tensor: Tensor) -> Array:
-    """Return the memory of a tensor, or what that is a part of, as bytes."""
-    own = np.asarray(tensor._array)  # raises what there is to say of one without numbers
-    holder = holder_of(tensor)
-    low, high = extent(layout_of(holder))
-    start = address_of(holder) + low * holder.itemsize
-    end = start + (high - low) * holder.itemsize
-    if own.size and not start <= address_of(own) <= end:
-        holder = own  # it was given memory of its own
-        low, high = extent(layout_of(holder))
-    return strided_view(holder, ((high - low,), (1,), low)).view(np.uint8)
-
-
-def _untyped(flat: Array) -> UntypedStorage:
+def as_untyped(flat: Array) -> UntypedStorage:
+    """Return the storage of some bytes."""
     made = UntypedStorage.__new__(UntypedStorage)
     made._flat = flat.view(np.uint8)
     return made
 
 
-def _typed(flat: Array) -> TypedStorage:
+def as_typed(flat: Array) -> TypedStorage:
+    """Return the storage of some elements."""
     made = TypedStorage.__new__(TypedStorage)
     made._flat = flat
     return made
 
 
-@declare("is_storage(object obj)", method=False)
-def is_storage(obj: Any) -> bool:
-    """Return whether an object is a storage.
-
-    >>> import numgrad as ng
-    >>> ng.is_storage(ng.ones(2).untyped_storage()), ng.is_storage(ng.ones(2))
-    (True, False)
-    """
-    return isinstance(obj, STORAGES)
-
-
-@declare("untyped_storage(Tensor self)", function=False)
-def untyped_storage(self: Tensor) -> UntypedStorage:
-    """Return the memory that the tensor lies in, with its views and its base, as bytes.
-
-    >>> import numgrad as ng
-    >>> ng.zeros(3)[1:].untyped_storage().size()
-    12
-    """
-    return _untyped(_bytes_of(self))
-
-
-@declare("storage(Tensor self)", function=False)
-def typed_storage(self: Tensor) -> TypedStorage:
-    """Return the memory that the tensor lies in as elements of its dtype; PyTorch deprecates it.
-
-    >>> import warnings
-    >>> import numgrad as ng
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     ng.zeros(3)[1:].storage().size()
-    3
-    """
-    _warn_once(2)
-    flat, dtype = _bytes_of(self), self._array.dtype
-    return _typed(flat[: flat.size // dtype.itemsize * dtype.itemsize].view(dtype))
-
-
-def _warn_once(stacklevel: int) -> None:
+def warn_once(stacklevel: int) -> None:
     """Warn of typed storages, once a process, as PyTorch."""
     global _warned
     if not _warned:
         _warned = True
         warnings.warn(_DEPRECATED, UserWarning, stacklevel=stacklevel + 1)
-
-
-@declare("storage_type(Tensor self)", function=False)
-def storage_type(self: Tensor) -> type[TypedStorage]:
-    """Return the legacy class of the tensor's storage; deprecated.
-
-    >>> import warnings
-    >>> import numgrad as ng
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     ng.zeros(3).storage_type().__name__
-    'FloatStorage'
-    """
-    _warn_once(2)
-    found: type[TypedStorage] = LEGACY_STORAGES[f"{self.dtype.scalar_name}Storage"]
-    return found
-
-
-@declare("is_shared(Tensor self)", function=False)
-def is_shared(self: Tensor) -> bool:
-    """Return whether other processes see the memory: never.
-
-    >>> import numgrad as ng
-    >>> ng.zeros(3).is_shared()
-    False
-    """
-    return False
-
-
-@declare("share_memory_(Tensor self)", function=False)
-def share_memory_(self: Tensor) -> Tensor:
-    """Refuse: no process sees the memory of another one.
-
-    Raises
-    ------
-    RuntimeError
-        Always.
-    """
-    raise RuntimeError(_NOT_SHARED)
-
-
-@declare("is_set_to(Tensor self, Tensor tensor)", function=False)
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Return whether both tensors are the same elements of the same memory.
-
-    >>> import numgrad as ng
-    >>> x = ng.zeros(3)
-    >>> x.detach().is_set_to(x), x[1:].is_set_to(x)
-    (True, False)
-    """
-    return (
-        self.untyped_storage() == tensor.untyped_storage()
-        and self.data_ptr() == tensor.data_ptr()
-        and self._array.shape == tensor._array.shape
-        and self._array.strides == tensor._array.strides
-    )
 
 
 def tensor_in(storage: Any, dtype: dtypes.dtype) -> Tensor:

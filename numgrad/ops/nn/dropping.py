@@ -7,7 +7,7 @@ import math
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.graph.warned import warn
-from numgrad.ops.creation.creation import empty
+from numgrad.ops.creation.creation import empty, empty_like
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -37,6 +37,7 @@ def dropped(
     if p == 0 or not training or not input._array.size:
         return input
     shape = input._array.shape
+    dtype = input.dtype.to_real()
     if channels:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
@@ -45,13 +46,16 @@ def dropped(
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
-    kept = empty(shape, dtype=input.dtype.to_real()).bernoulli_(1 - p)
+    room = empty(shape, dtype=dtype) if channels else empty_like(input, dtype=dtype).detach()
+    kept = room.bernoulli_(1 - p)
+    if p < 1 and not alpha:
+        kept = kept.div_(1 - p)
 
     def function(stand_in: Tensor) -> Tensor:
         if alpha and p < 1:
             part = 1 / math.sqrt((_ALPHA**2 * p + 1) * (1 - p))
             return stand_in * (kept * part) + ((kept - 1) * (_ALPHA * part) + _ALPHA * part * p)
-        return stand_in * (kept if p == 1 else kept / (1 - p))
+        return stand_in * kept
 
     result: Tensor = upward.perform(function, "dropout", input) if inplace else function(input)
     return result

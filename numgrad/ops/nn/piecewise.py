@@ -11,9 +11,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numgrad.kernels.move.loop_order import copy_order
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, Domain, away_from, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
+from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 
@@ -189,6 +191,15 @@ HARDSWISH = _activation(
     bend=lambda g, cotangent, input: where((input > -3) & (input < 3), g * cotangent * (1 / 3), 0),
     doc="Return x hardsigmoid(x).",
 )
+
+
+def _as_the_input(arrays: list[Any]) -> Any:
+    """Return how a result lies that is made like the input, which has its shape."""
+    input, weight = arrays
+    whole = input.shape == broadcast_shapes([input.shape, weight.shape])
+    return copy_order(input) if whole else arrays
+
+
 PRELU = elementwise(
     "prelu_kernel",
     ("input", "weight"),
@@ -200,6 +211,7 @@ PRELU = elementwise(
     formula=lambda input, weight: where(input > 0, input, input * weight),
     accepts="f",
     node="PreluKernelBackward0",
+    deciding=_as_the_input,
     kernel_name="prelu_cpu",
     function_name="prelu",
     doc="Return the input where it is positive, else a part of it that can be learned.",

@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.loop_order import beside_number
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, number
@@ -80,6 +81,7 @@ _RMINUS = elementwise(
     node="RsubBackward1",
     numbers=("other",),
     wide=(),
+    deciding=beside_number,
     doc="Return other - input for a number `other`.",
 )
 _RMINUS_TENSOR = binary(
@@ -103,7 +105,7 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
         numbers=("other", "alpha") if by_number else ("alpha",),
         wide=(),
         function_name="rsub",
-        deciding=lambda arrays: arrays[::-1],
+        deciding=beside_number if by_number else lambda arrays: arrays[::-1],
         doc="Return other - alpha * input.",
     )
     for by_number in (True, False)

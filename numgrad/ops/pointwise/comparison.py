@@ -9,6 +9,8 @@ import numpy as np
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.loop_order import NUMBER, copy_order, result_order
+from numgrad.kernels.move.memory_order import empty_by, empty_for
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
@@ -100,12 +102,39 @@ def _truth(name: str, words: str, values: str, **options: Any) -> ElementwisePri
     )
 
 
+def _as_parts_compared(arrays: list[Any]) -> Any:
+    """Return how the answers lie whether sizes, of the real part, are equal to a number."""
+    (array,) = arrays
+    if array.dtype.kind in "iub":
+        return copy_order(array)
+    return [empty_for(array.shape, bool, [array.real]), NUMBER]
+
+
+def _as_itself_and_its_size(arrays: list[Any]) -> Any:
+    """Return how the answers lie whether an element is itself, and its size not a number."""
+    (array,) = arrays
+    if array.dtype.kind in "iub":
+        return copy_order(array)
+    size = copy_order(array) if array.dtype.kind == "c" else result_order(array.shape, arrays)
+    sizes = empty_by(size, array.shape, bool)
+    return [empty_for(array.shape, bool, arrays), empty_for(array.shape, bool, [sizes, NUMBER])]
+
+
 _INF = float("inf")
 logical_not = publish(_truth("logical_not", "is 0", " True, False, False"))
 isnan = publish(_truth("isnan", "is not a number", "False, False,  True"), inplace=False)
-isinf = publish(_truth("isinf", "is infinite", "False,  True, False"), inplace=False)
+isinf = publish(
+    _truth("isinf", "is infinite", "False,  True, False", deciding=_as_parts_compared),
+    inplace=False,
+)
 isfinite = publish(
-    _truth("isfinite", "is neither infinite nor nan", " True, False, False"), inplace=False
+    _truth(
+        "isfinite",
+        "is neither infinite nor nan",
+        " True, False, False",
+        deciding=_as_itself_and_its_size,
+    ),
+    inplace=False,
 )
 isposinf = publish(
     _truth(
@@ -135,6 +164,9 @@ isreal = publish(
         "has no imaginary part",
         "True, True, True",
         formula=lambda input: Symbol.apply("imag", input) == 0 if input.is_complex else True,
+        deciding=lambda arrays: (
+            [arrays[0].imag, NUMBER] if arrays[0].dtype.kind == "c" else copy_order(arrays[0])
+        ),
     ),
     inplace=False,
 )

@@ -12,9 +12,10 @@ from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.inplace import bump_version
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.graph.upward import upward
-from numgrad.ops.arguments.factories import finish
+from numgrad.kernels.move.loop_order import copy_order
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
+from numgrad.ops.core.out_argument import check_out, write
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
@@ -33,6 +34,8 @@ def _declare_conj(name: str, node: str, accepts: str = "c") -> Any:
         kind="same",
         accepts=accepts,
         node=node,
+        deciding=lambda arrays: copy_order(arrays[0]),
+        deciding_out=lambda arrays: arrays,
         function_name=name.removesuffix("_in_place"),
         doc="Return the complex conjugate in new memory. The cotangent is conjugated.",
     )
@@ -101,7 +104,8 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
         if out is input:
             bump_version(out)
             return out
-        return finish("conj_physical", input._array, out=out)
+        check_out("conj_physical", out)
+        return write(input._array, out, [input._array], warns=False)
     result: Tensor = primitive(input, out=out)
     return result
 
@@ -201,6 +205,7 @@ absolute = publish(
         gradients_lie={"input": lambda g, input: g * 1 * input if is_complex(input) else g * input},
         kind="real",
         accepts="fciu",
+        deciding=lambda arrays: copy_order(arrays[0]) if arrays[0].dtype.kind == "c" else arrays,
         doc="Return the absolute value, real for complex x.\n\nDerivative: sgn(x), 0 at 0.",
         example="ng.abs(ng.tensor([-1.5, 2.0]))\ntensor([1.5000, 2.0000])",
     ),

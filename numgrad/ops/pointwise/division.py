@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.loop_order import beside_number
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, interval, number
@@ -202,6 +203,7 @@ def _rest(name: str, node: str, rounding: str, words: str) -> dict[bool, Element
             accepts="fiu",
             node=f"{node}Backward0" if by_number else f"{node}Backward1",
             numbers=("other",) if by_number else (),
+            deciding=beside_number if by_number else None,
             wide=(),
             function_name=name,
             doc=f"Return the remainder of the division {words}.",

@@ -8,11 +8,13 @@ import numpy as np
 
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.loop_order import beside_number, copy_order
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
-from numgrad.ops.movement.casts import clone
+from numgrad.ops.core.places import laid_out
+from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
@@ -27,7 +29,7 @@ _BETWEEN_INTEGERS = away_from(-2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 
 def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     """Return integers, which are round already, in new memory or in `out`."""
     if out is None:
-        return clone(input)
+        return laid_out(clone(input), input)
     return finish("round", input._array, out=out)
 
 
@@ -158,6 +160,7 @@ _COPYSIGN = {
         },
         node="CopysignBackward1" if by_number else "CopysignBackward0",
         numbers=("other",) if by_number else (),
+        deciding=beside_number if by_number else None,
         function_name="copysign",
         doc="Return the size of `input` with the sign of `other`.",
     )
@@ -206,6 +209,8 @@ _NAN_TO_NUM = elementwise(
     accepts="f",
     node="NanToNumBackward0",
     numbers=("nan", "posinf", "neginf"),
+    deciding=lambda arrays: copy_order(arrays[0]),
+    deciding_out=lambda arrays: arrays,
     doc="Return x with its nans and infinities replaced.",
 )
 _NAN_TO_NUM_OF_PARTS = elementwise(
@@ -216,6 +221,8 @@ _NAN_TO_NUM_OF_PARTS = elementwise(
     formula=_parts_replaced,
     accepts="c",
     numbers=("nan", "posinf", "neginf"),
+    deciding=lambda arrays: copy_order(arrays[0]),
+    deciding_out=lambda arrays: arrays,
     function_name="nan_to_num",
     listed=False,
     doc="Return complex x with the nans and infinities in its parts replaced.",
@@ -256,7 +263,7 @@ def nan_to_num(
     """
     kind = input._array.dtype.kind
     if kind in "iub":
-        return _copy_to(input, out)
+        return clone(input) if out is None else _copy_to(input, out)
     limits = np.finfo(input._array.dtype)
     replacements = (
         0.0 if nan is None else nan,

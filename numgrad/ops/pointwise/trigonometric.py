@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from numgrad.codegen.expression import Symbol
+from numgrad.kernels.move.loop_order import beside_number, copy_order
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import NONZERO, REAL, UNIT, away_from, interval
 from numgrad.ops.pointwise.complex import absolute, conj, is_complex
@@ -249,6 +250,8 @@ deg2rad = publish(
         lambda g: g * DEGREE,
         REAL,
         formula=lambda input: input * DEGREE,
+        deciding=lambda arrays: copy_order(arrays[0]),
+        deciding_out=beside_number,
         accepts="f",
         refuses={"c": RuntimeError(_REAL_ONLY.format("deg2rad"))},
         doc="Return an angle in degrees as radians.\n\nDerivative: pi/180.",
@@ -261,6 +264,8 @@ rad2deg = publish(
         lambda g: g * (180 / PI),
         REAL,
         formula=lambda input: input * (180 / PI),
+        deciding=lambda arrays: copy_order(arrays[0]),
+        deciding_out=beside_number,
         accepts="f",
         refuses={"c": RuntimeError(_REAL_ONLY.format("rad2deg"))},
         doc="Return an angle in radians as degrees.\n\nDerivative: 180/pi.",

@@ -27,7 +27,7 @@ from numgrad.ops.core.nodes import PrimitiveNode, make_node_class
 from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
-from numgrad.ops.movement.casts import clone
+from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.signatures.declared import declare
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.move.memory_order import dense_copy, dense_like
+from numgrad.kernels.move.memory_order import empty_like, in_rows, laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
@@ -61,13 +61,13 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
 def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
     if not array.ndim:
         return array.copy(), order
-    return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
+    return in_rows(np.take_along_axis(array, order, dim)), in_rows(order)
 
 
 @by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     values, order = _at(array, _order(array, dim, descending), dim)
-    return dense_copy(values, array), dense_copy(order, array)
+    return laid_out_like(values, array), laid_out_like(order, array)
 
 
 @by_rows
@@ -120,7 +120,7 @@ def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule
         ["input"],
         [rule],
         outputs=("values", "indices"),
-        lies=(lambda input: dense_like(input)) if forward is _sort else None,
+        lies=(lambda input: empty_like(input)) if forward is _sort else None,
         samples=samples,
     )
 

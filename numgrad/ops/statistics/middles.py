@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.memory_order import in_rows
 from numgrad.kernels.reduce import middles
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
@@ -33,7 +34,7 @@ _BOOL = frozenset([np.dtype(np.bool_)])
 def _along(find: Any, array: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if not array.ndim:
         return array.copy(), np.zeros((), np.int64)
-    values, places = find(array, dim)
+    values, places = map(in_rows, find(array, dim))
     if keepdim:
         return np.expand_dims(values, dim), np.expand_dims(places, dim)
     return values, places

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from numgrad.codegen.compile.compile import compile_source, kernel
-from numgrad.codegen.compile.pipelines import wrappers
+from numgrad.codegen.compile.pipelines import shared
 from tests.children import ended_well
 
 SQUARE = "def square(x):\n    return x * x\n"
@@ -56,8 +56,8 @@ def test_a_kernel_releases_the_gil() -> None:
     square = compile_source("square", SQUARE)
     square(3.0)
     text = square.inspect_llvm(square.signatures[0])
-    shared = [entry for name, entry in wrappers.entries.items() if f"@{name}(" in text]
-    assert "@PyEval_SaveThread()" in text or "PyEval_SaveThread" in shared[0].symbols
+    entries = [code for name, code in shared.known.items() if f"@{name}(" in text]
+    assert "@PyEval_SaveThread()" in text or "PyEval_SaveThread" in entries[0].symbols
 
 
 def test_the_same_source_is_the_same_kernel() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.codegen.compile.compile import compile_source
-from numgrad.codegen.compile.pipelines import wrappers
+from numgrad.codegen.compile.pipelines import shared
 from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES
 from tests.cases import examples
 from tests.children import ended_well
@@ -77,7 +77,7 @@ def test_entries_for_the_same_types_are_compiled_once():
     for _ in range(3):
         source = f"def f(a, b, c):\n    a[0] = b + c.real  # {next(_numbers)}\n"
         compile_source("f", source)(np.ones(3, "int8"), 2.0, 1j)
-        entries.append(set(wrappers.entries))
+        entries.append(set(shared.known))
     assert entries[0] == entries[1] == entries[2]
     with pytest.raises(TypeError, match="3"):
         compile_source("f", f"def f(a, b, c):\n    a[0] = b  # {next(_numbers)}\n")(np.ones(3))

@@ -91,5 +91,5 @@ def test_what_a_node_keeps_of_how_an_operand_lies() -> None:
         if array.flags.c_contiguous:
             assert lies is None and laid is value
         else:
-            assert lies == Strides(array.shape, array.strides, 3)
+            assert lies == Strides(array.shape, array.strides, 3, array.itemsize)
             assert like_original(wrap(np.ones((5, 6))), lies)._array.strides == (48, 8)

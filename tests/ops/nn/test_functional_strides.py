@@ -102,6 +102,12 @@ LINES = [
     "torch.view_copy(x, (2, -1))",
     "torch.hash_tensor(z, 0)",
 ]
+# What lies otherwise along dims of length 1, of one image.
+OF_SEVERAL_IMAGES = (
+    *[f"{F}.{name}(x, x.shape[2:])" for name in ("layer_norm", "rms_norm")],
+    *[f"{F}.batch_norm({what}, None, None, training=True)" for what in ("x", VOLUME)],
+    f"{F}.mse_loss(x, y, reduction='none')",
+)
 # PyTorch's `max_pool1d` is no view of a row of images where no gradient is asked for, `conv3d` lies
 # as the library does it that computes it, `rrelu` row by row (`tests.ops.nn.rows`), `huber_loss` as
 # its input, expanded or not; and the strides of a dim of one image are lost in `unsqueeze` here.
@@ -121,9 +127,10 @@ DIFFERENT_GRADIENTS = {
 @pytest.mark.parametrize("line", LINES)
 def test_results_lie_as_in_pytorch(torch: ModuleType, line: str) -> None:
     random = Random(line)
+    several = LINE in line or line in OF_SEVERAL_IMAGES
     for _ in range(2 * DRAWS):
         shape = (
-            random.choice([1, 2] if LINE not in line else [2]),
+            random.choice([2] if several else [1, 2]),
             *random.choice([(4, 4, 4), (4, 4, 4), (4, 2, 4)]),
         )
         first = drawn_layout(random)

@@ -46,7 +46,6 @@ DIFFERENT_GRADIENTS = {
     "torch.renorm(x, 2, 0, 1.0)": "as the products of the rule lie",
     "torch.block_diag(m, v, z)": "the row of a gradient that is one lies as a part of it",
 }
-DIFFERENT = {"torch.gradient(x)": "ends of length 1 decide for memory row by row there"}
 REAL_ONLY = {"cdist", "pdist", "median", "median_along", "nanmedian", "nanmedian_along", "mode"}
 PARTS_FOR_REAL = {"solve_tridiagonal"}
 PARTS = {"SolveTridiagonalBackward0"}

@@ -14,7 +14,7 @@ import numpy as np
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
 from numgrad.codegen.scalar_ops import SCALAR_OPS
-from numgrad.kernels.move.loop_order import loop_order
+from numgrad.kernels.move.loop_order import ResultOrder, loop_order
 from numgrad.kernels.move.memory_order import copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import Number
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel
@@ -132,16 +132,16 @@ class GradientKernel(ElementwiseKernel):
         shapes: Sequence[tuple[int, ...]] | None,
         operands: Sequence[Any],
         dtypes: Sequence[np.dtype[Any]],
-    ) -> tuple[Any, Order | None]:
+        lying: Sequence[Any],
+    ) -> tuple[Any, ResultOrder]:
         """Find out what a call takes."""
         if shapes is not None:
-            return super()._prepare(shape, shapes, operands, dtypes)
+            return super()._prepare(shape, shapes, operands, dtypes, lying)
         rows = tuple(range(len(shape)))
-        orders = self._orders_of(shape, operands, len(dtypes))
+        orders = self._orders_of(shape, lying, len(dtypes))
         first = orders[0]
         walked = None if first == rows else first
         call: Any = self._make_call(shape, walked, operands, dtypes)
-        back = None if walked is None else tuple(np.argsort(first).tolist())
         # The call gives dims in the order of its loops.
         others = [
             None if order == first else tuple([first.index(dim) for dim in order])
@@ -149,7 +149,7 @@ class GradientKernel(ElementwiseKernel):
         ]
         if any(others):
             call = _Placed(call, others)
-        return call, back
+        return call, ResultOrder(walked, None)
 
     def _orders_of(
         self, shape: tuple[int, ...], operands: Sequence[Any], outputs: int

@@ -15,6 +15,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF, WIDE, narrowed, wide_dtype
+from numgrad.kernels.move.loop_order import ResultOrder
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
@@ -72,10 +73,13 @@ class ElementwiseKernel(Elementwise):
         shapes: Sequence[tuple[int, ...]] | None = None,
         *,
         several: bool = True,
+        lying: Sequence[Any] | ResultOrder | None = None,
     ) -> Callable[..., Any]:
         """Return what computes the outputs for such operands; see `Elementwise.function_for`."""
         if HALF not in dtypes and HALF not in casts:
-            return super().function_for(shape, operands, casts, dtypes, shapes, several=several)
+            return super().function_for(
+                shape, operands, casts, dtypes, shapes, several=several, lying=lying
+            )
         fits = [dtype == HALF for dtype in casts]
         rounding = [fit and at not in self.wide for at, fit in enumerate(fits)]
 
@@ -94,6 +98,11 @@ class ElementwiseKernel(Elementwise):
             [wide_dtype(dtype) for dtype in dtypes],
             shapes,
             several=several,
+            lying=lying
+            or [
+                as_dtype(value, cast) if type(value) is np.ndarray else value
+                for value, cast in zip(operands, casts, strict=True)
+            ],
         )
         if not several:
             (narrows,) = [dtype == HALF for dtype in dtypes]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.loop_order import beside_number
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import Domain, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
@@ -75,6 +76,7 @@ def number_forms(
             (second, number(numbers[0])),
             node=f"{node}1",
             numbers=("input",),
+            deciding=beside_number,
             **{**options, "formula": lambda other, input: formula(input, other)},
         ),
         elementwise(
@@ -84,6 +86,7 @@ def number_forms(
             (first, number(numbers[1])),
             node=f"{node}2",
             numbers=("other",),
+            deciding=beside_number,
             **lie,
             **options,
         ),

@@ -18,8 +18,10 @@ from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.kinds import kind_for
 from numgrad.graph.modes.state import interceptors, modes
+from numgrad.graph.recorder import Traced, note_given, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view, wrap
-from numgrad.kernels.move.memory_order import as_dtype, in_order_of
+from numgrad.kernels.move.loop_order import NUMBER, ResultOrder, result_order
+from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
 from numgrad.ops.calls.dispatch import Calls
@@ -30,9 +32,9 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise.gradient_plan import GradientPlan
 from numgrad.ops.core.elementwise.half_kernels import ElementwiseKernel, rounded
 from numgrad.ops.core.elementwise.node import ElementwiseNode
-from numgrad.ops.core.elementwise.traced_calls import run_rarely_traced, run_traced
+from numgrad.ops.core.elementwise.traced_calls import run_traced, traced_result
 from numgrad.ops.core.nodes import Call
-from numgrad.ops.core.out_argument import arrays_among, write_elementwise
+from numgrad.ops.core.out_argument import write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes, in_64_bits, result_dtype
@@ -44,6 +46,7 @@ Number = (bool, int, float, complex, np.number, np.bool_)
 _EXACT = (Tensor, bool, int, float, complex)
 
 _BOOL = np.dtype(bool)
+_ARRAYS = (np.ndarray, Traced)
 
 # What `kind` may be: how dtypes of operands decide the dtype of the computation and the result.
 #   same    compute and return the promoted dtype
@@ -85,7 +88,10 @@ class ElementwisePrimitive(Primitive):
     function_name : str, optional
         The name of its function, if that is another one.
     deciding : callable, optional
-        Which of its arrays decide on the layout of the result, if not all in their order.
+        Which of its arrays decide on the layout of the result, if not all in their order, or how it
+        lies; `NUMBER` of `numgrad.kernels.move.loop_order` is a number that is an operand.
+    deciding_out : callable, optional
+        The same for an `out` that takes the shape of the result; unless given, that lies as one.
     kernel_name : str, optional
         What PyTorch calls its kernel; it stands in the error for a dtype that has none.
     refuses : mapping, optional
@@ -124,7 +130,8 @@ class ElementwisePrimitive(Primitive):
         numbers: Sequence[str] = (),
         wide: Sequence[str] | None = None,
         function_name: str | None = None,
-        deciding: Callable[[list[Array]], list[Array]] | None = None,
+        deciding: Callable[[list[Array]], list[Array] | ResultOrder] | None = None,
+        deciding_out: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
         check: Callable[..., None] | None = None,
@@ -163,10 +170,12 @@ class ElementwisePrimitive(Primitive):
         self.tensor_count = len(self.inputs) - len(numbers)
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
+        self.kernel.operand_count = self.tensor_count
         exact = numbers if wide is None else wide
         self.kernel.wide = frozenset(self.inputs.index(each) for each in exact)
         self.doc = doc if example is None else f"{doc}\n\n>>> import numgrad as ng\n>>> {example}\n"
         self.deciding = deciding
+        self.deciding_out = deciding_out
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})
         self.check = check
@@ -263,10 +272,11 @@ class ElementwisePrimitive(Primitive):
 
     def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Do what `call` does for calls that are not remembered, or not yet."""
-        if modes.trace is not None:
+        is_traced = modes.trace is not None
+        if is_traced:
             if out is None and modes.dual is None:
                 return run_traced(self, operands)
-            return run_rarely_traced(self, operands, out)
+            operands = modes.trace.operands(operands)
         values: list[Any] = []
         kinds: list[Any] = []
         records = False
@@ -277,16 +287,20 @@ class ElementwisePrimitive(Primitive):
                 if operand._edge is not NO_EDGE:
                     records = modes.grad
                 values.append(operand._array)
-                kinds.append(operand._kind or kind_of(operand))
+                kinds.append(is_traced or operand._kind or kind_of(operand))
             else:
+                note_given(operand)
                 values.append(operand)
                 kinds.append(dtypes.kind_of_number(operand))
-        call, compute = self._forward_for(kinds, operands, values)
-        try:
-            array = call(*values)
-        except OverflowError:
-            values = in_64_bits(values)
-            array = call(*values)
+        if is_traced:
+            array, compute = traced_result(self, operands, values)
+        else:
+            call, compute = self._forward_for(kinds, operands, values)
+            try:
+                array = call(*values)
+            except OverflowError:
+                values = in_64_bits(values)
+                array = call(*values)
         if out is not None:
             if interceptors and modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
@@ -337,22 +351,28 @@ class ElementwisePrimitive(Primitive):
         result: np.dtype[Any],
     ) -> Callable[..., Array]:
         """Return what computes the result of values that lie as these, where it belongs."""
-        deciding, arrays = self.deciding, arrays_among(values)
-        if deciding is None or all(array.flags.c_contiguous for array in arrays):
-            found: Any = self.kernel.function_for(shape, values, casts, [result], several=False)
-            return found
-
-        def cast(values: Sequence[Any]) -> list[Any]:
+        lying: Any = None
+        if self.deciding is not None and len(shape) > 1:
             given = zip(values, casts, strict=True)
-            return [as_dtype(v, d) if type(v) is np.ndarray else v for v, d in given]
+            lying = self.lying([as_dtype(v, d) if type(v) is np.ndarray else v for v, d in given])
+        found: Any = self.kernel.function_for(
+            shape, values, casts, [result], several=False, lying=lying
+        )
+        return found
 
-        compute = self.kernel.function_for(shape, cast(values), casts, [result], several=False)
+    def lying(self, values: Sequence[Any]) -> Sequence[Any] | ResultOrder:
+        """Return what decides how a result lies, places and numbers; or how it does."""
+        given = [
+            place_of(value) if type(value) in _ARRAYS else NUMBER
+            for position, value in enumerate(values)
+            if type(value) in _ARRAYS or position < self.tensor_count
+        ]
+        return given if self.deciding is None else self.deciding(given)
 
-        def call(*values: Any) -> Array:
-            given = cast(values)
-            return in_order_of(compute(*given), deciding(arrays_among(given)))
-
-        return call
+    def order_of(self, shape: tuple[int, ...], values: Sequence[Any]) -> ResultOrder:
+        """Return how the result of such values lies."""
+        lying = self.lying(values)
+        return lying if isinstance(lying, ResultOrder) else result_order(shape, lying)
 
     def _hand_on_tangents(
         self,

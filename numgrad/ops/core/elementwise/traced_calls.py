@@ -19,10 +19,9 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.ops.calls.node_source import attach_for
 from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.nodes import Call
-from numgrad.ops.core.out_argument import write_elementwise
 from numgrad.ops.core.promotion import in_64_bits
 
-__all__ = ["run_rarely_traced", "run_traced"]
+__all__ = ["run_traced", "traced_result"]
 
 
 class TracedCalls:
@@ -129,31 +128,16 @@ def run_traced(primitive: Any, operands: Sequence[Any]) -> Tensor:
     return tensor
 
 
-def run_rarely_traced(primitive: Any, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-    """Do that for an output, and where forward mode is open."""
-    operands = modes.trace.operands(operands)
-    records = False
-    values = []
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            if operand._base is not None:
-                refresh_view(operand)
-            if operand._edge is not NO_EDGE:
-                records = modes.grad
-            values.append(operand._array)
-        else:
-            note_given(operand)
-            values.append(operand)
+def traced_result(
+    primitive: Any, operands: Sequence[Any], values: Sequence[Any]
+) -> tuple[Any, np.dtype[Any]]:
+    """Return the array that a trace gives for operands, given theirs; and the computation's dtype.
+
+    That is for an output, and where forward mode is open.
+    """
     compute, result, shape = primitive._resolve_operands(operands)
     arrays = _converted(primitive, values, compute)
-    array: Any = modes.trace.elementwise(primitive, shape, arrays, result)
-    if out is not None:
-        if modes.dual is not None:
-            modes.dual.refuse_out(primitive.function_name, (*operands, out))
-        return write_elementwise(primitive, values, array, out, records)
-    tensor = wrap(array)
-    primitive._hand_on_tangents(operands, (tensor,), {"compute": compute})
-    return tensor
+    return modes.trace.elementwise(primitive, shape, arrays, result), compute
 
 
 def _converted(primitive: Any, values: Sequence[Any], compute: np.dtype[Any]) -> list[Any]:
