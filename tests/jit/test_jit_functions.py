@@ -68,7 +68,7 @@ m.to(ng.float64); x.cfloat(); x.to('cpu'); x.to(x.device); x.cdouble(); b.bool()
 x.size(); x.size(0); x.dim(); len(x); x.ndim; x.shape; x.dtype; x.stride(); x.nelement()
 x.is_floating_point(); x.is_complex(); x.is_contiguous(); x.T.is_contiguous(); x.element_size()
 x.is_signed(); x.itemsize; x.nbytes; x.requires_grad; x.is_leaf; x.storage_offset(); x.ndimension()
-x.device; x.T.stride(); x.grad; x.grad_fn; x.output_nr; x._version; ng.is_grad_enabled()
+x.device; x.T.stride(); x.grad_fn; x.output_nr; ng.is_grad_enabled()
 hash(x) == hash(x); [row * 2 for row in x]; (lambda a, b: a + b)(*x); list(v)
 [t.sum() for t in x.unbind(1)]; dict(zip("ab", x.unbind(0))); sum(v); max([x.shape[0], 5])
 [a for a, in x.split(1)]; tuple(x); x[0]; x[:, 1]; x[..., None]; x[-1, ::2]; x[[0, 1, 0]]

@@ -217,7 +217,6 @@ def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
     dims = len(windows)
     shape = (*array.shape[: array.ndim - dims], *_counts(windows))
     out, places = empty(shape, array.dtype), empty(shape, np.int64)
-    low = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
     three = _three(windows)
     ranges = [each for one in three for each in (one.starts, one.stops, one.step)]
     planes = _planes(array, dims)
@@ -229,7 +228,7 @@ def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
         _planes(out, dims),
         _planes(places, dims),
         *ranges,
-        array.dtype.type(low),
+        _lowest(array.dtype),
     )
     return out, places
 
@@ -268,9 +267,13 @@ def greatest_of_chosen(
         *none,
         *starts,
         *widths,
-        array.dtype.type(-np.inf),
+        _lowest(array.dtype),
     )
     return out, places
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
 
 
 def means(array: Array, windows: Sequence[Ranges], divisor: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,13 @@ def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     return laid_out_like(array.astype(dtype, "C"), order)
 
 
+def _convert_quickly(array: Array, dtype: np.dtype[Any]) -> Any:
+    if not array.flags.c_contiguous or (array.dtype.kind == "c" and dtype.kind not in "cb"):
+        return None
+    quickly = silent(lambda array: array.astype(dtype, "C"))
+    return quickly if quickly(array).strides == _convert(array, dtype).strides else None
+
+
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
 _TO_COPY: Primitive = Primitive(
     "to_copy",
@@ -51,6 +59,7 @@ _TO_COPY: Primitive = Primitive(
     [lambda g: g],
     linear=True,
     lies=lambda input, dtype: empty_like(input, dtype),
+    quick=_convert_quickly,
     takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
@@ -262,7 +271,9 @@ def to(
     if dtype is None:
         found = clone(input) if copy else input
     else:
-        found = _to_dtype(input, dtypes.to_dtype(dtype), copy)
+        kind = dtypes.to_dtype(dtype)
+        cast_to = None if copy else _CASTS.get(kind)  # which remembers its calls
+        found = _to_dtype(input, kind, copy) if cast_to is None else cast_to(input)
     if memory_format is None or memory_format is preserve_format:
         return found
     order_in_memory(memory_format, input._array.ndim)  # refuses what can't be in the format
@@ -303,7 +314,12 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     return result
 
 
-@declare("type_as(Tensor input, Tensor other)", function=False)
+@declare(
+    "type_as(Tensor input, Tensor other)",
+    function=False,
+    dispatched=True,
+    itself="{0}._array.dtype is other._array.dtype",
+)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the tensor in the dtype of `other`; see `to`.
 
@@ -312,6 +328,10 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([1, 1])
     """
     return _to_dtype(input, other.dtype)
+
+
+# The methods that cast to a dtype.
+_CASTS: dict[dtypes.dtype, Callable[..., Tensor]] = {}
 
 
 def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
@@ -324,7 +344,8 @@ def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
 
     cast_to.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
     text = f"{name}(Tensor input, *, memory_format? memory_format=None)"
-    declare(text, function=False)(cast_to)
+    itself = f"memory_format is None and {{0}}._array.dtype.num == {dtype.numpy.num}"
+    _CASTS[dtype] = declare(text, function=False, dispatched=True, itself=itself)(cast_to)
 
 
 for _name, _dtype in {

@@ -114,6 +114,7 @@ def clone_contiguous(input: Tensor) -> Tensor:
     "contiguous(Tensor input, *, memory_format? memory_format=None)",
     function=False,
     dispatched=True,
+    itself="memory_format is None and {0}._array.flags.c_contiguous",
 )
 def contiguous(input: Tensor, memory_format: Any) -> Tensor:
     """Return the tensor itself if it lies in C order in memory, else a copy that does.

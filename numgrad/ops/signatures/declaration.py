@@ -19,7 +19,7 @@ from numgrad.ops.signatures.argument_parser import (
     given_at,
 )
 from numgrad.ops.signatures.call_sites import names_given
-from numgrad.ops.signatures.kinds import KINDS, as_given
+from numgrad.ops.signatures.kinds import KINDS, NAMES, as_given
 from numgrad.ops.signatures.readings import Reading, pattern_of
 from numgrad.ops.signatures.signature import (
     ABSENT,
@@ -68,6 +68,8 @@ class Declaration:
         Whether numbers in the place of tensors are operands of the one primitive that it applies.
     factors : tuple of str
         Numbers that are such operands where they are floats that every dtype holds.
+    itself : str
+        When calls return their first tensor as it is; see `declare`.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Declaration:
         calls: Calls | None = None,
         direct: bool = False,
         factors: tuple[str, ...] = (),
+        itself: str = "",
     ) -> None:
         self.rule, self.bound, self.perform = rule, bound, perform
         if bound:
@@ -94,7 +97,7 @@ class Declaration:
             signatures = tuple(dict.fromkeys([each.in_place() for each in signatures]))
         self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
-        self.calls, self.direct, self.factors = calls, direct, factors
+        self.calls, self.direct, self.factors, self.itself = calls, direct, factors, itself
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 
@@ -431,11 +434,21 @@ class Declaration:
     def _converts(self, parameter: Parameter) -> Callable[[Any], Any] | None:
         """Return what makes of an accepted argument what is handed on; None if it is that."""
         where = (self.signature.name, parameter.name)
-        read = KINDS[parameter.kind].read
+        kind = KINDS[parameter.kind]
+        read: Callable[..., Any] = kind.read
         special = self.special.get(parameter.name)
-        if special is None:
-            return None if read is as_given else lambda value: read(where, value)
-        return lambda value: read(where, value, special)  # type: ignore[call-arg]
+        if read is as_given:
+            return None
+        details = () if special is None else (special,)
+        if not kind.plain:
+            return lambda value: read(where, value, *details)
+        plain = NAMES[kind.plain]
+
+        def converted(value: Any) -> Any:
+            found = plain(value)
+            return read(where, value, *details) if found is None else found
+
+        return converted
 
 
 def _values(

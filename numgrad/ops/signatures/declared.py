@@ -206,6 +206,7 @@ def declare(
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
     factors: tuple[str, ...] = (),
+    itself: str = "",
     deprecated: tuple[str, ...] = (),
     write: Callable[..., Any] = write_result,
     **special: str,
@@ -241,6 +242,9 @@ def declare(
     factors : tuple of str
         Numbers that a primitive takes as an operand: of floats that every dtype holds calls are
         remembered by no more than their type.
+    itself : str
+        A condition, in Python, that holds of the tensor ``{0}`` and the other arguments where the
+        function returns that tensor as it is: such a call takes less time than a key.
     deprecated : tuple of str
         Signatures that are tried when no other fits, and warned of.
     write : function
@@ -289,6 +293,7 @@ def declare(
                 calls=of_writes if writes else calls,
                 direct=is_direct and writes,
                 factors=factors,
+                itself=itself,
             )
             if declaration.calls is not None:
                 check_remembered(declaration)

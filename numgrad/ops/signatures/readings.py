@@ -49,29 +49,33 @@ def pattern_of(given: Sequence[Any], defaults: Sequence[Any]) -> Any:
     """
     if call_interceptors:
         return None
+    found = []
     try:
-        return tuple(
-            [
-                None if value is default else _told(value)
-                for value, default in zip(given, defaults, strict=True)
-            ]
-        )
+        for value, default in zip(given, defaults, strict=True):
+            kind = type(value)
+            found.append(
+                None if value is default else kind if kind in _BY_TYPE else _told(value, kind)
+            )
     except _Unknown:
         return None
+    return tuple(found)
 
 
-def _told(value: Any) -> Any:
-    """Return what the parser may ask of an argument."""
-    kind = type(value)
-    if kind in _BY_TYPE or kind in OWNERS:
-        return kind
+def _told(value: Any, kind: type) -> Any:
+    """Return what the parser may ask of an argument of a type."""
     if kind is Tensor:
         array = value._array
         if array.size != 1:
             return kind
         return (kind, array.ndim == 0, array.dtype.kind, value._edge is NO_EDGE)
     if kind is tuple or kind is list:
-        return (kind, _told(value[0]) if value else None, frozenset(map(type, value)))
+        if not value:
+            return (kind,)
+        first = type(value[0])
+        told = first if first in _BY_TYPE else _told(value[0], first)
+        return (kind, told) if len(value) == 1 else (kind, told, frozenset(map(type, value)))
+    if kind in OWNERS:
+        return kind
     if kind is type:
         return ("type", value)
     raise _Unknown

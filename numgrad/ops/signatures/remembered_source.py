@@ -167,6 +167,9 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
     if writes:
         lines = [f"if {written_condition(declaration.written)}:", *[f"    {one}" for one in lines]]
     conditions += given.absent
+    if declaration.itself:
+        first = given.tensors[0]
+        look.insert(0, f"if {declaration.itself.format(first)}: return {first}")
     return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
 
 

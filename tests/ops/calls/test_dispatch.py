@@ -68,6 +68,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "cat": lambda x, y: ng.cat((x, y, x), dim=1),
     "clone": lambda x, y: x.clone(),
     "contiguous": lambda x, y: x.contiguous(),
+    "contiguous, transposed": lambda x, y: x.T.contiguous(),
     "roll": lambda x, y: x.roll(1, 0),
     "flip": lambda x, y: x.flip(0),
     "hstack": lambda x, y: ng.hstack((x, y)),
@@ -120,6 +121,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "addcmul": lambda x, y: ng.addcmul(x, x, y, value=2),
     "addcmul by another number": lambda x, y: ng.addcmul(x, x, y, value=2.0),
     "addcmul in place": lambda x, y: (x * 1).addcmul_(x, y[0]),
+    "casts": lambda x, y: x.double() + x.T.float().T + (x * 3).long() + y.half(),
+    "other casts": lambda x, y: (x.bool().byte() + x.char() + x.short() + x.int()) * x,
+    "complex casts": lambda x, y: x.cfloat().abs() + x.to(ng.complex128).real,
+    "type_as": lambda x, y: x.type_as((y * 2).int()) + x.type_as(y),
     "add scaled": lambda x, y: x.add(y[0], alpha=0.5),
     "add a number scaled": lambda x, y: ng.add(x, 0.5, alpha=3),
     "add scaled by 0": lambda x, y: x.add(y, alpha=-0.0),
@@ -478,6 +483,19 @@ def test_every_function_that_is_dispatched_has_a_call_that_is_remembered() -> No
     for each, programs in zip(dispatched, before, strict=True):
         each.calls.programs.update(programs)
     assert not missing, " ".join(sorted(missing))
+
+
+@pytest.mark.parametrize("name", ["contiguous", "double", "type_as"])
+def test_what_returns_its_tensor_asks_for_no_program(name: str) -> None:
+    x = ng.ones(3, dtype=ng.float64, requires_grad=True)
+    arguments = [ng.zeros(2, dtype=ng.float64)] if name == "type_as" else []
+    method = getattr(ng.Tensor, name)
+    (calls,) = [DECLARED[method].calls]
+    known = [*calls.programs, *calls.seen]
+    for tensor in (x, x * 2, x.detach()):
+        assert method(tensor, *arguments) is tensor
+    assert [*calls.programs, *calls.seen] == known
+    assert ng.jit(lambda x: method(x, *arguments) + 1)(x.detach()).tolist() == [2.0] * 3
 
 
 @given(st.data())
