@@ -115,9 +115,14 @@ def _ends(
     ends = (start, end)
     ndims = [value._array.ndim if isinstance(value, Tensor) else 0 for value in ends]
     if any(ndims):
+        named = [
+            f"{name} with {ndim} dimension(s)"
+            for name, ndim, value in zip(("start", "end"), ndims, ends, strict=True)
+            if isinstance(value, Tensor)
+        ]
         raise RuntimeError(
-            f"{function} only supports 0-dimensional start and end tensors, but got start with "
-            f"{ndims[0]} dimension(s) and end with {ndims[1]} dimension(s)."
+            f"{function} only supports 0-dimensional start and end tensors, but got "
+            f"{' and '.join(named)}."
         )
     first, last = (each._array.item() if isinstance(each, Tensor) else each for each in ends)
     if steps < 0:

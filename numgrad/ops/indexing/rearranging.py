@@ -401,17 +401,18 @@ def repeat_interleave(
                 "repeat_interleave(): argument 'repeats' (position 1) must be Tensor, not "
                 f"{type_name(repeats)}"
             )
+        _counting(repeats)
         if repeats._array.ndim != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         input = wrap(np.arange(repeats._array.size, dtype=_counting(repeats)))
     source = reshape(input, (-1,)) if dim is None else input
     if not source._array.ndim and isinstance(repeats, Tensor):
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if isinstance(repeats, Tensor) and repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     at = 0 if dim is None else wrap_dim(dim, source._array.ndim)
     if not isinstance(repeats, Tensor):
-        return _repeat_each(source, repeats, at)
-    if repeats._array.ndim > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+        return _repeat_each(source, repeats, at, output_size)
     _counting(repeats)
     refuse_shape_of("repeat_interleave", repeats._array)
     note_numbers(repeats._array)
@@ -439,13 +440,17 @@ def _counting(repeats: Tensor) -> np.dtype[Any]:
     return repeats._array.dtype
 
 
-def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:
+def _repeat_each(source: Tensor, count: int, at: int, length: int | None = None) -> Tensor:
     """Return a copy with every position of a dim repeated `count` times."""
     if count < 0:
         raise RuntimeError("Repeats must be non-negative")
     shape = source._array.shape
     if not shape:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if length not in (None, shape[at] * count):
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {shape[at] * count} but got {length}"
+        )
     wide = (*shape[: at + 1], count, *shape[at + 1 :])
     check_storage(wide)
     copied = clone_contiguous(expand_to(unsqueeze(source, at + 1), wide))

@@ -19,6 +19,7 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["chunk", "split", "tensor_split", "unbind"]
 
 Array = np.ndarray[Any, Any]
+_MOST_PARTS = 2**60  # that an address reaches
 Gradients = Any  # the gradient of the only output, or a list with None where nothing arrived
 
 
@@ -152,8 +153,7 @@ def _split(input: Tensor, length: int | tuple[int, ...], dim: int) -> tuple[Tens
         return split_with_sizes(input, length, dim)
     _require_dims(input, "split")
     shape = input._array.shape
-    if length < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
+    _require_length(length)
     at = wrap_dim(dim, len(shape))
     whole = shape[at]
     if length == 0 and whole:
@@ -163,6 +163,11 @@ def _split(input: Tensor, length: int | tuple[int, ...], dim: int) -> tuple[Tens
     count = max(-(-whole // length), 1) if length else 1
     sizes = (length,) * (count - 1) + (whole - length * (count - 1),)
     return tuple(_SPLIT.apply(input, dim=at, sizes=sizes))
+
+
+def _require_length(length: int) -> None:
+    if length < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
 
 
 @declare("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)", dispatched=True)
@@ -213,6 +218,8 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     shape = input._array.shape
     at = wrap_dim(dim, len(shape))
     size = -(-shape[at] // chunks)
+    if shape[at] + chunks > 2**63:  # which int64 does not hold
+        _require_length(-((2**64 - shape[at] - chunks + 1) // chunks))
     if size == 0:
         return split_with_sizes(input, (0,) * chunks, at)
     return split(input, size, at)
@@ -282,17 +289,19 @@ def tensor_split(
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
-    at = wrap_dim(dim, len(shape))
-    size = shape[at]
     given: Any = indices if sections is None else sections
     if tensor_indices_or_sections is not None:
         given = _cuts(tensor_indices_or_sections)
+    at = wrap_dim(dim, len(shape))
+    size = shape[at]
     if isinstance(given, (tuple, list)):
         starts, stops = [0, *given], [*given, size]
     else:
         sections = int(given)
         if sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        if sections >= _MOST_PARTS:
+            raise RuntimeError("cannot create std::vector larger than max_size()")
         short, longer = divmod(size, sections)
         cuts = [part * short + min(part, longer) for part in range(sections + 1)]
         starts, stops = cuts[:-1], cuts[1:]

@@ -225,7 +225,8 @@ def place(
     start, stop = extent(layout_of(storage))
     held = (stop - start) * storage.itemsize
     low, high = extent((shape, steps, offset))
-    if any(length < 0 for length in shape) or max(high * itemsize, prod(shape)) >= _BEYOND_BYTES:
+    longest = max([high, *steps]) * itemsize  # a stride counts though it may lead nowhere
+    if any(length < 0 for length in shape) or max(longest, prod(shape)) >= _BEYOND_BYTES:
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={list(shape)} and "
             f"strides={list(steps)}"

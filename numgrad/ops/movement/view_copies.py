@@ -12,6 +12,7 @@ from typing import Any
 from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
+from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.out_argument import check_outs, write_result
 from numgrad.ops.core.registry import FUNCTIONS, METHODS
 from numgrad.ops.movement.copies import clone_contiguous, detach
@@ -49,7 +50,10 @@ def _copy(view: Tensor, name: str) -> Tensor:
 def _slice(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    return slice_view(input, dim % max(input._array.ndim, 1), slice(start, end, step))
+    at = wrap_dim(dim, input._array.ndim) if input._array.ndim else 0
+    if step < 1:
+        raise RuntimeError("slice step must be positive")
+    return slice_view(input, at, slice(start, end, step))
 
 
 def _narrowed(input: Tensor, dim: int, start: Any, length: int) -> Tensor:

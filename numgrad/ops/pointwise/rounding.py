@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -104,7 +106,8 @@ def round(input: Tensor, decimals: int, out: Tensor | None) -> Tensor:
         result: Tensor = _ROUND(input, out=out)
         return result
     _ROUND_TO.check_dtype(input.dtype)
-    scale = 10.0**decimals if decimals > 0 else 1 / 10.0**-decimals
+    power = 10.0 ** abs(decimals) if abs(decimals) <= sys.float_info.max_10_exp else math.inf
+    scale = power if decimals > 0 else 1 / power
     result = _ROUND_TO(input, scale, out=out)
     return result
 

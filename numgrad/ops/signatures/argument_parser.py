@@ -56,7 +56,9 @@ def find(
         If it fits none.
     """
     if len(signatures) > 1:
-        for signature in signatures:
+        # A single number is a list of one only where nothing takes it alone.
+        alone = len(arguments) == 1
+        for signature in sorted(signatures, key=lambda each: alone and bool(each.variadic)):
             places = _find_in(signature, arguments, keywords, raises=False)
             if places is not None:
                 return signature, places

@@ -183,12 +183,18 @@ def _are_ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
 
 
-# Functions that are Python in PyTorch, and hand their dims in a list to another one.
-_HANDED_ON = {"norm": "linalg_vector_norm"}
+# Functions that are Python in PyTorch, or find out there what they are given, and hand a parameter
+# on in a list: to which function, and what it calls that.
+_HANDED_ON = {
+    ("norm", "dim"): ("linalg_vector_norm", "dim"),
+    ("normalize", "dim"): ("linalg_vector_norm", "dim"),
+    ("split", "split_size"): ("split_with_sizes", "split_sizes"),
+    ("split", "split_size_or_sections"): ("split_with_sizes", "split_sizes"),
+}
 
 
 def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
-    function = _HANDED_ON.get(where[0], where[0])
+    function, name = _HANDED_ON.get(where, where)
     if not isinstance(value, (tuple, list)):
         if function == where[0]:
             return (as_integer(value),)
@@ -199,10 +205,16 @@ def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
             error = BEYOND_INT64
         if error:
             raise TypeError(
-                f"{function}(): argument '{where[1]}'"
+                f"{function}(): argument '{name}'"
                 f' failed to unpack the object at pos {position + 1} with error "{error}"'
             )
     return tuple([as_integer(each) for each in value])
+
+
+def _as_int(where: Where, value: Any) -> int:
+    if where[1] == "dim" and where in _HANDED_ON:
+        return _as_ints(where, value)[0]
+    return as_integer(value)
 
 
 def plain_ints(values: Any) -> tuple[int, ...] | None:
@@ -388,7 +400,7 @@ KINDS = {
         "int",
         f"type({{0}}) is not int or not {in_int64('{0}')}",
         is_integer,
-        lambda where, value: as_integer(value),
+        _as_int,
     ),
     "int[]": Kind(
         "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, _as_ints, "plain_ints"

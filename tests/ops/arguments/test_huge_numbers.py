@@ -36,7 +36,6 @@ OVERFLOWING = """
 x[::n] x[n:n:n] x.unfold(0,1,n) x.unfold(0,2,n) x.roll(n,0) x.roll(n) x.roll((n,1),(0,1))
 x.repeat(n,0).shape x.expand(n,2,3).shape x.reshape(n) x.view(n,-1) torch.ones(0,n)
 x.new_zeros((0,n)) x.as_strided((2,),(1,),n) x.as_strided((2,),(n,)) x.as_strided((n,),(1,))
-x.squeeze(n)
 torch.tril_indices(2,3,n) torch.triu_indices(2,3,n)
 torch.nn.functional.pad(x,(nifabs(n)>2**31else-n,0))
 """
