@@ -44,10 +44,11 @@ def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _convert_quickly(array: Array, dtype: np.dtype[Any]) -> Any:
-    if not array.flags.c_contiguous or (array.dtype.kind == "c" and dtype.kind not in "cb"):
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
         return None
-    quickly = silent(lambda array: array.astype(dtype, "C"))
-    return quickly if quickly(array).strides == _convert(array, dtype).strides else None
+    if empty_like(array, dtype).strides != np.empty(array.shape, dtype).strides:
+        return None
+    return silent(lambda array: array.astype(dtype, "C"))
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.

@@ -20,13 +20,13 @@ __all__ = [
     "view_as_real",
 ]
 
-REAL_DTYPES = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 _COMPLEX = {np.dtype("f4"): np.dtype("c8"), np.dtype("f8"): np.dtype("c16")}
+REAL_DTYPES = {dtype: real for real, dtype in _COMPLEX.items()}
 
 VIEW_AS_REAL: Primitive = Primitive(
     "view_as_real",
     "ViewAsRealBackward0",
-    lambda array: array[..., None].view(REAL_DTYPES[array.dtype.name]),
+    lambda array: array[..., None].view(REAL_DTYPES[array.dtype]),
     ["input"],
     [lambda g: view_as_complex(contiguous(g))],
     view=True,

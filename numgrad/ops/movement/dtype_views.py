@@ -54,7 +54,7 @@ def view_dtype(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def _are_parts(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
     """Whether one of two dtypes has the real and imaginary parts of the other."""
-    return other is REAL_DTYPES.get(one.name) or one is REAL_DTYPES.get(other.name)
+    return other is REAL_DTYPES.get(one) or one is REAL_DTYPES.get(other)
 
 
 def _check_fits(input: Tensor, dtype: dtypes.dtype) -> None:
