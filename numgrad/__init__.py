@@ -216,6 +216,9 @@ RESERVED.update(*[later.primitives for later in LATER.values()])
 
 # What is loaded when it is first asked for, and functions that others declared. It tells type
 # checkers that there are names they cannot see: the functions entered above.
+_DEVICES = ("cuda", "mps", "mtia", "xpu")
+
+
 def __getattr__(name: str) -> Any:
     if name in _NAMESPACES:
         return importlib.import_module(f"numgrad.{name}")
@@ -231,5 +234,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(
             "numgrad has no bfloat16, because NumPy has no such dtype: use float16, which keeps "
             "more digits and less range, or float32"
+        )
+    if name in _DEVICES:  # where PyTorch has torch.cuda.FloatTensor, torch.cuda.is_available() ...
+        raise AttributeError(
+            f"numgrad has no {name}: tensors are in the memory of the CPU, and FloatTensor and its "
+            "like are names of numgrad itself"
         )
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")

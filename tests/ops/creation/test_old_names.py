@@ -390,3 +390,10 @@ def test_storages_keep_their_size_and_their_process(
         with pytest.raises(RuntimeError, match="no memory that processes share"):
             each.share_memory_()
     assert x.tolist() == ng.ones(shape).tolist()
+
+
+def test_names_of_other_devices_say_where_tensors_are() -> None:
+    for name in ("cuda", "mps", "xpu"):
+        with pytest.raises(AttributeError, match=f"numgrad has no {name}: tensors are in the mem"):
+            getattr(ng, name)
+    assert not hasattr(ng, "cuda")
