@@ -162,13 +162,13 @@ def write_elementwise(
             f"result type {dtypes.of_numpy(array.dtype).scalar_name} can't be cast to the desired "
             f"output type {out.dtype.scalar_name}"
         )
+    if type(target) is np.ndarray and any(
+        overlaps(target, each) == (True, False)
+        for each in arrays_among(operands)
+        if each is not target and np.may_share_memory(each, target)
+    ):
+        raise RuntimeError(OVERLAPS_PARTLY)
     if target.shape == array.shape:
-        if type(target) is np.ndarray and any(
-            overlaps(target, each) == (True, False)
-            for each in arrays_among(operands)
-            if each is not target and np.may_share_memory(each, target)
-        ):
-            raise RuntimeError(OVERLAPS_PARTLY)
         return write(array, out)
     if any(operand is target for operand in operands):
         raise RuntimeError(

@@ -193,3 +193,23 @@ def test_new_memory_lies_as_operands_do_unless_complex_ones_become_real() -> Non
             calls.append(numgrad.abs(x, out=numgrad.empty(0, dtype=made)))
         wanted = (6, 3, 1) if dtype == numgrad.complex64 else (1, 12, 4)
         assert [result.stride() for result in calls] == [wanted] * len(calls)
+
+
+@pytest.mark.filterwarnings("ignore")  # of being resized
+def test_an_out_that_shares_some_memory_with_an_operand_is_refused_in_any_shape(torch: Any) -> None:
+    lines = ("torch.add(y, 1, out=x)", "torch.maximum(y, y + 0, out=x)", "torch.exp(y, out=x)")
+    for line in (*lines, "torch.where(y > 3, y, y * 2, out=x)", "torch.gt(y, 1, out=x)"):
+        for out in ("b", "b[1:9]", "m.t()", "m[:2]", "m[1:3]"):
+            for operand in ("b", "b[:8]", "b[1:9]", "m", "m.t()", "m[1:3]", "m[2:]"):
+                refused = []
+                for library in (torch, numgrad):
+                    b = library.arange(1.0, 17.0)
+                    views = {"b": b, "m": b.view(4, 4)}
+                    names = {"torch": library, "x": eval(out, views), "y": eval(operand, views)}
+                    try:
+                        eval(line, names)
+                    except RuntimeError as error:
+                        refused.append(str(error).partition("\n")[0])
+                    else:
+                        refused.append("")
+                assert refused[0] == refused[1], (line, out, operand)
