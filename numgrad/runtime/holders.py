@@ -30,7 +30,7 @@ def nobody_else_holds(holder: list[Any], index: int) -> bool:
     """Return whether an entry of a list is all that keeps an array's memory.
 
     Whoever asks may not have the array in a variable. False also where that can't be known, and
-    where the array may not be written to.
+    where the array may not be written to, or elements of it lie in the same place.
 
     Parameters
     ----------
@@ -45,11 +45,13 @@ def nobody_else_holds(holder: list[Any], index: int) -> bool:
     >>> view = arrays[2][1:]
     >>> [nobody_else_holds(arrays, i) for i in range(3)]
     [True, True, False]
+    >>> nobody_else_holds([np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))], 0)
+    False
     """
     if _count_of(holder, index) > _ONE:
         return False
     array = holder[index]
-    if not array.flags.writeable:
+    if not array.flags.writeable or not (array.flags.owndata or _is_spread(array)):
         return False
     while not array.flags.owndata:
         if _count_below(array) > _ONE_BELOW:
@@ -59,4 +61,15 @@ def nobody_else_holds(holder: list[Any], index: int) -> bool:
             break
         if type(array) is not np.ndarray:
             return False
+    return True
+
+
+def _is_spread(array: Any) -> bool:
+    """Whether no two elements lie in the same place: each dim steps over the shorter ones."""
+    extent = array.itemsize
+    for step, length in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if length > 1:
+            if step < extent:
+                return False
+            extent += step * (length - 1)
     return True

@@ -101,6 +101,13 @@ def operations(lib: Any) -> dict[str, Operation]:
             double = g * 2
             return double.t(), double, None
 
+    class Spreads(Shares):
+        """A sum that gives a row, and a column, several times."""
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g * 2)[:1].expand(2, 2), (g * 3)[:, :1].expand(2, 2), None
+
     def written(lib: Any, kept: Any, a: Any, b: Any) -> Any:
         result = a.clone()
         result.add_(b)
@@ -182,6 +189,11 @@ def operations(lib: Any) -> dict[str, Operation]:
         "passes": Operation(2, lambda m, k, a, b: Passes.apply(a, b, k), lambda g: (g, g)),
         "keeps": Operation(2, lambda m, k, a, b: Keeps.apply(a, b, k), lambda g: (2 * g, g)),
         "gives": Operation(2, lambda m, k, a, b: Gives.apply(a, b, k), lambda g: (2 * g, 3 * g)),
+        "spreads": Operation(
+            2,
+            lambda m, k, a, b: Spreads.apply(a, b, k),
+            lambda g: (2 * g[:1] + 0 * g, 3 * g[:, :1] + 0 * g),
+        ),
         "turns": Operation(2, lambda m, k, a, b: Turns.apply(a, b, k), lambda g: (2 * g.T, 2 * g)),
     }
 

@@ -84,6 +84,8 @@ x.register_post_accumulate_grad_hook(seen); fresh(x).backward(h) -> found[0] is 
 (kept(x) + x * 3).backward(h) -> (x.grad.data_ptr() in at, total(found[0])) => (False, 24.0)
 (fresh(x) + w * x).sum().backward() -> (total(x.grad), total(w.grad)) => (16.0, 4.0)
 (fresh(x).expand(2, 2)).backward(h) -> took(x) => True
+(x * w.cumsum(0) + expanded(x)).backward(h) -> x.grad.tolist() => [[12.0, 12.0], [18.0, 18.0]]
+(expanded(x) + x * w.cumsum(0)).backward(h) -> x.grad.tolist() => [[12.0, 12.0], [18.0, 18.0]]
 """
 
 
