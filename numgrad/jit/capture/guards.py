@@ -194,6 +194,15 @@ def _parts(function: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def is_unbound(cell: CellType) -> bool:
+    """Whether a variable of an enclosing function holds nothing."""
+    try:
+        cell.cell_contents  # noqa: B018 - which raises
+    except ValueError:
+        return True
+    return False
+
+
 def _is_same(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
     if found is held:
         return True
@@ -206,6 +215,7 @@ _HELPERS: dict[str, Callable[..., Any]] = {
     "begins_with": begins_with,
     "fill_of": fill_of,
     "has_own": has_own,
+    "is_unbound": is_unbound,
     "own_dict": own_dict,
     "same_function": same_function,
     "same_items": same_items,

@@ -29,6 +29,8 @@ STOP: Any = object()  # where a chain cannot be followed, or ends
 
 _WRITES = frozenset(("append", "add", "extend", "appendleft"))  # that read nothing
 _SHAPES = frozenset(("shape", "ndim", "dtype", "size", "itemsize", "nbytes"))
+# What NumPy lets one set of an array that stays the same object.
+_LIES = _SHAPES | frozenset(("strides", "flags"))
 # What of an array reads no numbers.
 _VIEWS = _SHAPES | frozenset(
     ("T", "mT", "real", "imag", "reshape", "transpose", "swapaxes", "view", "squeeze", "diagonal")
@@ -98,11 +100,18 @@ class Lookups:
         here = f"{label}.{name}"
         value = behind(value)
         refuse_source(value, label)
+        if name == "__dict__" and is_a(value, (type, ModuleType)):
+            self.visit(value, label)
+            return STOP
         if is_a(value, ModuleType):
             return self._of_module(value, name, here)
         if is_a(value, np.ndarray):
             if name not in _VIEWS:
                 self.computed[id(root_of(value))] = root_of(value)
+            if name in _LIES and in_class(type(value), name)[0] is np.ndarray:
+                text = "{o}.flags.writeable" if name == "flags" else f"{{o}}.{name}"
+                now = value.flags.writeable if name == "flags" else getattr(value, name)
+                self.guards.add(here, f"{text} == {{v}}", value, now)
             if name in _SHAPES:
                 return STOP
         if is_a(value, CONTAINERS) and name in _WRITES:
@@ -114,6 +123,10 @@ class Lookups:
                 return value._grad
             if name == "_version" and not is_inference(value):
                 self.guards.add(here, "{o}._counter[0] == {v}", value, value._version)
+            if name == "__dict__":
+                self.visit(own_dict(value), here)
+            elif name not in own_dict(value) and in_class(type(value), name)[0] is None:
+                self.guards.add(here, "not has_own({o}, {k})", value, key=name)
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
         owner = in_class(type(value), name)[0] if is_whole else None
@@ -133,6 +146,7 @@ class Lookups:
             if found is not STOP:
                 self.guards.add(label, f"{{o}}.{name} is {{v}}", module, found)
             else:
+                self.guards.add(label, "{k} not in {o}.__dict__", module, key=name)
                 self.visit(vars(module).get("__getattr__"), label)
             return found
         refuse_source(getattr(found, "__self__", None), label)

@@ -88,12 +88,12 @@ def reads_of(code: CodeType, lengths: bool = True) -> Reads:
                 continue
             # Of globals() and a constant name, it is the chain of that name.
             is_call = name == "globals" and _is_call(instructions, at + 1, 0)
-            chain = _chain(instructions, at + 1 + is_call)
-            if chain.ends == "length" and not lengths:
-                chain = chain._replace(ends="")
-            if chain.steps and is_call and chain.steps[0][0] == "attribute":
-                chain = Chain()
-            table.setdefault(name, set()).add(chain)
+            for chain in _chains(instructions, at + 1 + is_call):
+                if chain.ends == "length" and not lengths:
+                    chain = chain._replace(ends="")
+                if chain.steps and is_call and chain.steps[0][0] == "attribute":
+                    chain = Chain()
+                table.setdefault(name, set()).add(chain)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             _merge(reads, reads_of(inner, lengths), inner)
@@ -156,10 +156,14 @@ def _evaluated(instructions: Sequence[dis.Instruction], at: int) -> CodeType | N
         return None
 
 
-def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
-    """Return what is looked up, in a straight line, in a value that was just loaded."""
-    called = instructions[at - 2] if at > 1 else None
-    is_length = called is not None and called.opname in _GLOBAL and called.argval == "len"
+def _chains(instructions: Sequence[dis.Instruction], at: int) -> list[Chain]:
+    """Return what is looked up, in a straight line, in a value that was just loaded.
+
+    What `getattr`, `hasattr` and `vars` ask it for comes in a chain of its own: these may be
+    functions of the user's, to which the value is given.
+    """
+    before = instructions[at - 2] if at > 1 else None
+    called = before.argval if before is not None and before.opname in _GLOBAL else ""
     steps: list[tuple[str, Any]] = []
     while at + 1 < len(instructions):
         first, second = instructions[at], instructions[at + 1]
@@ -173,11 +177,17 @@ def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
             is_key = first.opname in _CONSTANT or first.opname.startswith("LOAD_FAST")
             ends = first.opname == "STORE_ATTR" or (is_key and second.opname == "STORE_SUBSCR")
             if ends:
-                return Chain(tuple(steps), "write")
-            if is_length and _is_call(instructions, at, 1):
-                return Chain(tuple(steps), "length")
-            return Chain(tuple(steps))
-    return Chain(tuple(steps))
+                return [Chain(tuple(steps), "write")]
+            if called == "len" and _is_call(instructions, at, 1):
+                return [Chain(tuple(steps), "length")]
+            asked = ""
+            if called in ("getattr", "hasattr") and first.opname in _CONSTANT:
+                asked = first.argval if isinstance(first.argval, str) else ""
+            elif called == "vars" and _is_call(instructions, at, 1):
+                asked = "__dict__"
+            more = [Chain((*steps, ("attribute", asked)))] if asked else []
+            return [Chain(tuple(steps)), *more]
+    return [Chain(tuple(steps))]
 
 
 def is_subscript(instruction: dis.Instruction) -> bool:

@@ -326,7 +326,10 @@ class Watch(ArrayLookups):
         for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             chains = reads.variables.get(variable, ())
             inside = contents_of(cell)
-            if inside is UNBOUND or not chains:
+            if not chains:
+                continue
+            if inside is UNBOUND:
+                self.guards.add(variable, "is_unbound({o})", cell)
                 continue
             self.guards.add(variable, "{o}.cell_contents is {v}", cell, inside)
             self._follow(inside, chains, variable)
