@@ -1,8 +1,8 @@
 """Gradients of every public operation in a traced function: they lie as eager ones do.
 
-So do those that are taken under ``create_graph``. The calls are those of `tests.ops.layout_calls`,
-on operands and for cotangents of drawn layouts. A trace for one layout must not be used for another
-in which gradients would lie otherwise.
+So do those that are taken under ``create_graph``; in dims of length 1 they may differ. The calls are
+those of `tests.ops.layout_calls`, on operands and for cotangents of drawn layouts. A trace for one
+layout must not be used for another in which gradients would lie otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import settings
 import numgrad as ng
 from numgrad.graph.tensor import Tensor
 from tests.jit.test_layout_calls import NOT_TRACED
-from tests.jit.test_layouts import strides_of, traced_strides
+from tests.jit.test_layouts import longer_strides_of, traced_strides
 from tests.ops.layouts import Layout, operands
 from tests.ops.test_gradient_strides import COTANGENTS, NAMES, cotangent, lines_of
 from tests.ops.test_strides import drawn_layout, drawn_shape
@@ -61,14 +61,16 @@ def outcome(line: str, first: Layout, second: Layout, shape: Any, kind: str) -> 
             return None
         try:
             found, goes_by = traced_strides(
-                lambda *traced: gradients(line, names, kind, traced, False), given
+                lambda *traced: gradients(line, names, kind, traced, False),
+                given,
+                longer_strides_of,
             )
         except ng.TraceError:
             return None
     strides = [each._array.strides for each in given]
     return (
-        [strides_of(each) for each in eager],
-        [strides_of(each) for each in recorded],
+        [longer_strides_of(each) for each in eager],
+        [longer_strides_of(each) for each in recorded],
         found,
         goes_by,
         strides,

@@ -246,20 +246,28 @@ def results_and_gradients(function: Any, gradients: bool) -> Any:
     return derived
 
 
-def traced_strides(function: Any, tensors: list[Any]) -> tuple[list[list[int]], Any]:
+def longer_strides_of(tensor: Tensor) -> list[int]:
+    """Return the strides that lead from one element to another."""
+    strides = zip(strides_of(tensor), tensor.shape, strict=False)
+    return [step for step, length in strides if length > 1]
+
+
+def traced_strides(
+    function: Any, tensors: list[Any], told: Callable[[Tensor], list[int]] = strides_of
+) -> tuple[list[list[int]], Any]:
     """Return how the results of a trace lie, and by which strides of arguments it goes."""
     leaves, spec = flatten((tuple(tensors), {}))
     trace = trace_function(function, spec, leaves)
     results = []
     for kind, which, _, laid, _ in trace.outputs:
         if kind != "computed":
-            results.append(strides_of(leaves[which] if kind == "argument" else which))
+            results.append(told(leaves[which] if kind == "argument" else which))
             continue
         array = np.zeros(trace.graph.outputs[which].shape, trace.graph.outputs[which].dtype)
         if laid is not None:
             array = np.zeros(laid.in_memory(trace.graph.outputs[which]).shape, array.dtype)
             array = laid.place(array)
-        results.append(strides_of(wrap(array)))
+        results.append(told(wrap(array)))
     return results, trace.strides
 
 

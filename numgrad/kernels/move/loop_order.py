@@ -126,7 +126,7 @@ def copy_order(place: Any) -> ResultOrder:
     """Return how PyTorch lays out a copy: as it lies without gaps; else as the result of a loop.
 
     >>> copy_order(np.zeros((1, 3)).T)
-    ResultOrder(dims=None, strides=None)
+    ResultOrder(dims=(1, 0), strides=(1, 3))
     >>> copy_order(np.zeros((1, 6))[:, ::2].T)
     ResultOrder(dims=(1, 0), strides=None)
     """

@@ -167,7 +167,7 @@ def _written_out(shape: tuple[int, ...], order: Order) -> Callable[[Any], Any]:
     """Return what writes an array out to a shape."""
 
     def write(array: Array) -> Array:
-        if order is not None and array.size > 1:
+        if order is not None and array.size != 1:
             missing = len(order) - array.ndim
             array = array.reshape((1,) * missing + array.shape).transpose(order)
         full = empty(shape, array.dtype)

@@ -19,7 +19,7 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["chunk", "split", "tensor_split", "unbind"]
 
 Array = np.ndarray[Any, Any]
-_MOST_PARTS = 2**60  # that an address reaches
+_MOST_SECTIONS = 2**60  # that an address reaches
 Gradients = Any  # the gradient of the only output, or a list with None where nothing arrived
 
 
@@ -300,7 +300,7 @@ def tensor_split(
         sections = int(given)
         if sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-        if sections >= _MOST_PARTS:
+        if sections >= _MOST_SECTIONS:
             raise RuntimeError("cannot create std::vector larger than max_size()")
         short, longer = divmod(size, sections)
         cuts = [part * short + min(part, longer) for part in range(sections + 1)]

@@ -19,7 +19,6 @@ from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.comparison import isnan, logical_not
 from numgrad.ops.pointwise.division import div
-from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import spread, sum
 from numgrad.ops.signatures.declared import declare
 
@@ -56,11 +55,9 @@ _NANSUM: Primitive = Primitive(
     _nansum,
     ["input"],
     [
-        # 0 times g, not 0: the gradient of a mean of nothing but nan is nan, as in PyTorch.
-        lambda g, input, input_shape, dims, keepdim: where(
-            isnan(input),
-            spread(mul(g, 0), input_shape, dims, keepdim),
-            spread(g, input_shape, dims, keepdim),
+        # A product, not a choice: the gradient of a mean of nothing but nan is nan, as in PyTorch.
+        lambda g, input, input_shape, dims, keepdim: mul(
+            spread(g, input_shape, dims, keepdim), logical_not(isnan(input))
         )
     ],
     quick=lambda input, **fixed: partial(_summed, **fixed, numbers=_NUMBERS.prepared_once()),
