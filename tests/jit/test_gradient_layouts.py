@@ -1,8 +1,8 @@
 """Gradients of every public operation in a traced function: they lie as eager ones do.
 
-So do those that are taken under ``create_graph``; in dims of length 1 they may differ. The calls are
-those of `tests.ops.layout_calls`, on operands and for cotangents of drawn layouts. A trace for one
-layout must not be used for another in which gradients would lie otherwise.
+So do those that are taken under ``create_graph``; in dims of length 1 they may differ. The calls
+are those of `tests.ops.layout_calls`, on operands and for cotangents of drawn layouts. A trace for
+one layout must not be used for another in which gradients would lie otherwise.
 """
 
 from __future__ import annotations
