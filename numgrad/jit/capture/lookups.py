@@ -108,7 +108,7 @@ class Lookups:
         if is_a(value, np.ndarray):
             if name not in _VIEWS:
                 self.computed[id(root_of(value))] = root_of(value)
-            if name in _LIES and in_class(type(value), name)[0] is np.ndarray:
+            if name in _LIES and type(value) is np.ndarray:  # else it may ask code of a user's
                 text = "{o}.flags.writeable" if name == "flags" else f"{{o}}.{name}"
                 now = value.flags.writeable if name == "flags" else getattr(value, name)
                 self.guards.add(here, f"{text} == {{v}}", value, now)

@@ -39,7 +39,7 @@ import numpy as np
 
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.capture.array_lookups import ArrayLookups, differ
+from numgrad.jit.capture.array_lookups import ArrayLookups, differ, numbers_of
 from numgrad.jit.capture.flows import arrays_gone_by
 from numgrad.jit.capture.guards import is_a, is_number, own_dict, slots_of
 from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, is_users, own_attributes
@@ -152,10 +152,10 @@ class Watch(ArrayLookups):
             read = set() if gone_by is None else read - gone_by
         for array in self.arrays.values():
             if id(root_of(array)) not in read and array.dtype.kind != "O":
-                self.baked.setdefault(id(array), (array, array.copy()))
+                self.baked.setdefault(id(array), (array, numbers_of(array).copy()))
         for tensor, array, _ in self.tensors:
             if id(root_of(array)) in trace.copied and tensor._array is array:
-                self.baked.setdefault(id(array), (array, array.copy()))
+                self.baked.setdefault(id(array), (array, numbers_of(array).copy()))
         for key, pair in self.baked.items():
             known = [each.baked[key] for each in others if key in each.baked]
             same = [each for each in known if each[0] is pair[0] and not differ(each[1], pair[1])]

@@ -141,6 +141,8 @@ def _ends(
     if wanted.category == dtypes.INTEGER:  # the ends lose their fraction, not what lies between
         first, last = (int(scalar_array(each, wanted.numpy)) for each in (first, last))
     elif wanted.numpy in _NARROW:
+        for number in (first, last):
+            check_fits(number, wanted.numpy)
         first, last = (float(_rounded(each, wanted.numpy)) for each in (first, last))
     return first, last, wanted
 

@@ -41,7 +41,7 @@ def test_values_gradients_dtypes_and_strides_are_pytorchs(torch: Any, name, seed
 ARGUMENTS = {
     "one": lambda lib: lib.tensor([[2.0, 0.0], [0.0, 1.0]]),
     "double": lambda lib: lib.tensor([[2.0, 0.0], [0.0, 1.0]], dtype=lib.float64),
-    "batch": lambda lib: lib.stack([lib.eye(2) * 2, lib.ones(2, 2)]),
+    "batch": lambda lib: lib.stack([lib.eye(2) * 2, lib.diag(lib.tensor([2.0, 0.0]))]),
     "int": lambda lib: lib.ones(2, 2, dtype=lib.int64),
     "bool": lambda lib: lib.ones(2, 2, dtype=lib.bool),
     "vector": lambda lib: lib.ones(3),

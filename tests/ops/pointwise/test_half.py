@@ -197,6 +197,8 @@ def test_elementwise_operations_are_pytorchs(
             operands.append(column > 0 if domain.is_mask else column.astype(np.float16))
     if primitive.name in ROOTS:
         operands[0] = operands[0][~np.signbit(operands[0])]
+    if primitive.name == "gelu":  # of inf, PyTorch's vectors of some processors give nan
+        operands[0] = operands[0][np.isfinite(operands[0])]
     theirs_in = to_module(torch, operands, requires_grad=True)
     ours_in = to_module(ng, operands, requires_grad=True)
     try:
