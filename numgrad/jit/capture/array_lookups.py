@@ -83,8 +83,8 @@ class ArrayLookups(Lookups):
 def numbers_of(array: Any) -> Any:
     """Return an array without what a class of the user's does when it is asked.
 
-    >>> numbers_of(np.matrix([1.0, 2.0]))
-    array([[1., 2.]])
+    >>> numbers_of(np.ma.masked_array([1.0, 2.0], [False, True]))
+    array([1., 2.])
     """
     return np.ndarray.view(array, np.ndarray)
 
