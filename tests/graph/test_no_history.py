@@ -31,7 +31,7 @@ def test_what_is_computed_of_views_without_history_requires_grad() -> None:
     met = 0
     names = thinned(sorted(CATALOGUE)[::9], 3)
     for name in names:
-        for call in sample_calls(name, ng.float32):
+        for call in sample_calls(name, ng.float64):
             leaves = [p for p, x in enumerate(call.operands) if isinstance(x, Tensor)]
             leaves = [p for p in leaves if call.operands[p].requires_grad]
             if not leaves or call.spread:
