@@ -81,6 +81,7 @@ NAMES = {
     "cubic_spline": ("statistics", "functions"),
     "cumulative_trapezoid": ("statistics", "functions"),
     "dense_dim": ("rare", "methods"),
+    "density_over_ndtr": ("special", "primitives", "formulas"),
     "det": ("matrices", "functions", "methods"),
     "diff": ("statistics", "functions", "methods"),
     "digamma": ("special", "functions", "methods", "primitives", "formulas"),

@@ -13,6 +13,7 @@ from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 import numgrad as ng
+from tests.cases import examples
 
 # What Numba has a type for, so that compiled code can hand it on: of neither rank nor dtype.
 OTHERS = {
@@ -94,7 +95,7 @@ def test_an_argument_of_no_kind_that_can_be_compiled(kind: str, position: int) -
 @pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
 @pytest.mark.parametrize("position", [0, 1])
 @given(shape=st.lists(st.integers(0, 3), max_size=3), gaps=st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_float16_of_any_shape(compiled: bool, position: int, shape: list[int], gaps: bool) -> None:
     half = np.zeros([*shape, 4], np.float16)[..., :: 2 if gaps else 1]
     arguments = (half, 1.0) if position == 0 else (np.ones(3), half)
@@ -168,7 +169,7 @@ def lying(
 LAID = st.tuples(st.booleans(), st.booleans(), st.booleans(), st.sampled_from("<>"))
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     st.sampled_from(["f8", "i8", "c16"]),
     st.sampled_from([(3,), (2, 3), (1, 2, 1, 2, 1, 2)]),
@@ -207,7 +208,7 @@ def test_a_number_in_the_place_of_an_array_of_no_dims(dtype: Any) -> None:
 
 
 @given(st.sampled_from(DTYPES), st.integers(0, 3), st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_few_elements_called_often(dtype: Any, ndim: int, as_tensor: bool) -> None:
     """At some call their sizes are compiled in."""
     array = np.ones((2,) * ndim, dtype)

@@ -17,6 +17,7 @@ from numgrad.ops.nn.gradient_layouts import all_by_rows
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.exponential import exp, log
+from numgrad.ops.pointwise.rounding import sign
 from numgrad.ops.pointwise.selection import clamp_min, where
 from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.signatures.declared import declare
@@ -133,6 +134,16 @@ def l1_loss(
     return _weighted(absolute(whole - target), input, weight, reduction)
 
 
+def _shortened(difference: Tensor, limit: float) -> tuple[Tensor, Tensor]:
+    """Return differences of at most a length, and what is left of them without half of that.
+
+    Their product is half a square up to there, and goes on in a line: no infinite square is
+    computed, whose gradient 0 would be nan.
+    """
+    short = where(absolute(difference) >= limit, sign(difference) * limit, difference)
+    return short, difference - 0.5 * short
+
+
 @declare(
     f"smooth_l1_loss(Tensor input, Tensor target, {OLD}, float beta=1.0)",
     function=False,
@@ -174,9 +185,8 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = all_by_rows(input, target, reduction == "none")
-    distance = absolute(input - target)
-    loss = where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
-    return reduced(loss, reduction)
+    short, rest = _shortened(input - target, beta)
+    return reduced(short / beta * rest, reduction)
 
 
 @declare(
@@ -214,9 +224,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     whole, target = all_by_rows(whole, target, reduction == "none")
-    distance = absolute(whole - target)
-    loss = where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
-    return _weighted(loss, input, weight, reduction, by_weight=False)
+    short, rest = _shortened(whole - target, delta)
+    return _weighted(short * rest, input, weight, reduction, by_weight=False)
 
 
 @at_run_time

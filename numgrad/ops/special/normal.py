@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import REAL, interval
 from numgrad.ops.pointwise.exponential import exp
+from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.published import publish
 
 __all__ = ["special_erfcx", "special_log_ndtr", "special_ndtr", "special_ndtri"]
@@ -58,9 +60,40 @@ _NDTR = _declare(
     kernel_name="erf_vml_cpu",
 )
 special_ndtr = publish(_NDTR, module=__name__)
+
+
+# What the gap of `_gap` is, over 1/t, in powers of 1/t**2.
+_ASYMPTOTIC = (1.0, -2.0, 10.0, -74.0, 706.0, -8162.0, 110410.0)
+_FAR = 30.0
+
+
+def _gap(input: Any, ratio: Any) -> Any:
+    """Return the sum of x and density over `ndtr` at x, which cancel far below 0 but for 1/t.
+
+    Far above 0 the second is 0, and of x no more is needed than that it is a number.
+    """
+    inverse = 1 / where(input < -_FAR, -input, _FAR)
+    square, series = inverse * inverse, 0.0
+    for coefficient in reversed(_ASYMPTOTIC):
+        series = series * square + coefficient
+    near = where(input > 2 * _FAR, 2 * _FAR, input) + ratio
+    return where(input < -_FAR, inverse * series, near)
+
+
+# The derivative of log_ndtr, with a rule of its own: that of a quotient is inf/inf above 0.
+_DENSITY_RATIO = unary(
+    "density_over_ndtr",
+    lambda g, y, input: -g * y * _gap(input, y),
+    REAL,
+    formula=lambda input: _ROOT_2_OVER_PI / Symbol.apply("erfcx", input * -math.sqrt(0.5)),
+    accepts="f",
+    node="SpecialLogNdtrBackwardBackward0",
+    function_name="special_log_ndtr",
+    doc="Return the density of the standard normal distribution over `ndtr`.",
+)
 _LOG_NDTR = _declare(
     "log_ndtr",
-    lambda g, input: g / _ERFCX(input * -math.sqrt(0.5)) * _ROOT_2_OVER_PI,
+    lambda g, input: g * _DENSITY_RATIO(input),
     REAL,
     "Return the logarithm of `ndtr`, also where that is 0.\n\n"
     "Derivative: density over `ndtr`, sqrt(2/pi)/erfcx(-x/sqrt(2)). Mirrors\n"

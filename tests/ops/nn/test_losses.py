@@ -243,6 +243,7 @@ def test_cross_entropy_is_the_likelihood_of_classes():
     assert ng.allclose(F.cross_entropy(ng.tensor(x), one_hot, reduction="none"), found)
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_class_without_dims_is_known_to_compiled_functions_and_batches():
     random = np.random.default_rng(3)
     x, target = ng.tensor(random.normal(size=(3, 4))), ng.tensor(2)
@@ -286,6 +287,33 @@ def test_second_derivatives_are_those_of_finite_differences():
         assert ng.autograd.gradcheck(loss, (x,), fast_mode=True), line
         if "hinge" not in line and loss(x).requires_grad:
             assert ng.autograd.gradgradcheck(loss, (x,), fast_mode=True), line
+
+
+@pytest.mark.parametrize("limit", [0.1, 1.0, 2.0])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_of_shortened_squares_at_0_at_the_bound_and_at_infinity(limit, dtype):
+    bound = getattr(ng, dtype)
+    numbers = [0.0, -0.0, limit / 2, -limit / 2, limit, -limit, 3.0, -3.0, np.inf, -np.inf]
+    for loss, scale in ((F.huber_loss, 1.0), (F.smooth_l1_loss, limit)):
+        x = ng.tensor(numbers, dtype=bound, requires_grad=True)
+        y = (
+            loss(x, ng.zeros_like(x), "none", limit)
+            if loss is F.huber_loss
+            else loss(x, ng.zeros_like(x), reduction="none", beta=limit)
+        )
+        (slope,) = ng.autograd.grad(y.sum(), x, create_graph=True)
+        (bend,) = ng.autograd.grad(slope.sum(), x)
+        size = np.abs(x.detach().numpy())
+        edge = size.dtype.type(limit)
+        square = np.minimum(size, edge)
+        tolerance = 4 * np.finfo(size.dtype).eps
+        np.testing.assert_allclose(
+            y.detach().numpy(), square * (size - square / 2) / scale, rtol=tolerance
+        )
+        np.testing.assert_allclose(
+            slope.detach().numpy(), np.clip(numbers, -limit, limit) / scale, rtol=tolerance
+        )
+        np.testing.assert_allclose(bend.numpy(), (size < edge) / scale, rtol=tolerance)
 
 
 @pytest.mark.usefixtures("traced")

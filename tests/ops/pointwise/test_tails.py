@@ -191,3 +191,19 @@ def test_second_derivative_of_sinc_near_0(number: float, dtype: Any) -> None:
     (slope,) = ng.autograd.grad(ng.sinc(z), z, ng.ones_like(z))
     slope_expected = exact(_sinc_slope, number)
     assert_near(slope.item().real, slope_expected, np.float64, 0, f"complex sinc at {number}")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_second_derivatives_of_log_ndtr_in_both_tails(dtype: Any) -> None:
+    numbers = [-1e30, -1e4, -150.0, -60.0, -30.5, -8.0, -0.5, 0.0, 3.0, 8.0, 38.0, 90.0, 1e30]
+    for number in numbers:
+        found = second_derivative(ng.special.log_ndtr, number, dtype)
+        if abs(number) < 200:
+            exact_number = mpmath.mpf(number)
+            ratio = mp.npdf(exact_number) / mp.ncdf(exact_number)
+            expected = float(-ratio * (exact_number + ratio))
+        else:
+            expected = 1 / number**2 - 1 if number < 0 else 0.0
+        limits = np.finfo(dtype)
+        near = (50 + number * number if abs(number) < 30 else 50) * float(limits.eps)
+        assert abs(found - expected) <= near * abs(expected) + float(limits.tiny), number

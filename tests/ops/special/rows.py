@@ -92,6 +92,7 @@ TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in 
 TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
 OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS, "zeta_by_number"}
 OWN_NODES = {"ndtr"}
+NOT_PYTORCHS |= {"density_over_ndtr"}  # the derivative of log_ndtr: test_tails.py
 # Nodes that PyTorch has not, for it has no such function, or none that is one operation.
 PARTS = {"BetaBackward0", "BetalnBackward0", "SpecialBetaincBackward0"} | {
     f"Special{name.title().replace('_', '')}Backward0"
@@ -189,7 +190,7 @@ ARGUMENTS = {
     "polygamma": "@(2, x)",
     "polygamma_": "2",
 }
-HALF_ROUNDED = {"beta", "betainc", "betaln", "igamma", "igammac", "mvlgamma"}
+HALF_ROUNDED = {"beta", "betainc", "betaln", "density_over_ndtr", "igamma", "igammac", "mvlgamma"}
 # Scalar functions with loops, of few digits to lose: numbers of float32 are computed in float64.
 IN_DOUBLE = {"beta", "betaln", "digamma", "igamma", "igammac", "mvlgamma", "polygamma"}
 IN_DOUBLE |= {"airy_ai", "betainc", "zeta", "zeta_of_number", "zeta_by_number"}
