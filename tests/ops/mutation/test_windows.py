@@ -1,7 +1,7 @@
 """Writes by an index or a mask to elements that share memory: to what they name, and nothing else.
 
 Windows overlap; of what is expanded elements are shown several times, which PyTorch refuses for
-some functions and warns of for others. float16 is left out: there PyTorch writes whole windows back.
+some functions and warns of for others. float16 is left out: PyTorch writes back whole windows.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ w[m] = f.reshape(-1)[:6]
 
 
 @pytest.mark.sampled(0.3)
-@pytest.mark.parametrize("window, write", [*itertools.product(WINDOWS, WRITES)])
+@pytest.mark.parametrize(("window", "write"), [*itertools.product(WINDOWS, WRITES)])
 def test_what_is_named_is_written_as_in_pytorch(torch: Any, window: str, write: str) -> None:
     line = f"w = {window}; {write} -> x"
     assert answer(ng, line, SETUP) == answer(torch, line, SETUP)
 
 
 @pytest.mark.sampled(0.3)
-@pytest.mark.parametrize("window, write", [*itertools.product(WINDOWS[:5], WRITES)])
+@pytest.mark.parametrize(("window", "write"), [*itertools.product(WINDOWS[:5], WRITES)])
 def test_traced_functions_write_the_same(window: str, write: str) -> None:
     names: dict[str, Any] = {"torch": ng}
     lines = f"def f_of(x):\n    x = x * 1\n    w = {window}\n    {write}\n    return x\n"
