@@ -78,16 +78,6 @@ def test_inference_mode_does_not_keep_from_differentiating() -> None:
         assert ng.is_inference_mode_enabled()
 
 
-def test_forward_mode_obeys_no_grad_as_backward_mode_does() -> None:
-    def f(x: Any) -> Any:
-        with ng.no_grad():
-            constant = x**2
-        return x**3 - constant
-
-    x = ng.tensor(2.0)
-    assert func.jacfwd(f)(x).item() == func.jacrev(f)(x).item() == 12
-
-
 # In inference mode inside of a function of `x`, with `y` and `v` computed of it; the others are
 # captured.
 IN_INFERENCE = """

@@ -84,9 +84,10 @@ class Tracer(TracedValues):
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations recorded here."""
-        names = ("trace", "saved_hooks", "watching")
+        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
+        modes.unrecorded = modes.stretch = None  # it is for callers that differentiate nothing, too
         watch(self, sees_calls=True)
         try:
             with without_collections():
@@ -328,6 +329,10 @@ class Tracer(TracedValues):
 
     def set_grad(self, value: bool) -> None:
         """Do nothing: recording goes by the mode."""
+
+    def records_outside(self) -> bool:
+        """Return what changes nothing."""
+        return True
 
     def draw(
         self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]
