@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
 
 import numgrad as ng
 from tests.cases import examples
@@ -122,6 +123,28 @@ def test_an_argument_of_another_shape(
 def test_too_many_and_too_few_arguments(count: int) -> None:
     with pytest.raises(TypeError, match="arguments: expected 2, got"):
         dispatcher()(*[np.ones(3)] * count)
+
+
+@pytest.mark.parametrize("number", [True, 3, np.float32(1.5), 2.5, np.array(2.5)])
+def test_numbers_are_held_on_the_stack(number: Any) -> None:
+    """Memory for each took as long as Newton's method for Kepler's equation does."""
+    inner = ng.jit(lambda x, y: x * y - y).lower(np.zeros(()), np.zeros(())).dispatcher
+
+    @njit
+    def called(count: int, x: Any) -> Any:
+        total = 0.0
+        for k in range(count):
+            total += inner(x, k)[0] if count > 0 else 0.0
+        return total
+
+    assert called(3, number) == 3 * float(number) - 3
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        called(100, number)
+        assert rtsys.get_allocation_stats().alloc - before < 100
+    finally:
+        _nrt_python.memsys_disable_stats()
 
 
 def test_a_tensor() -> None:

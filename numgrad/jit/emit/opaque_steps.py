@@ -77,18 +77,17 @@ def opaque_call(
         Makes the program of a graph within this one.
     """
     primitive = compiled_loop(value.attributes["primitive"], build)
-    prepare = getattr(primitive, "prepared", None)
-    # For how the arrays lay in the last call: they seldom lie otherwise.
-    known: tuple[Any, Callable[..., Any]] = (), primitive.forward
+    prepare = getattr(primitive, "prepared", lambda arrays: primitive.forward)
+    is_fixed = all(0 not in operand.shape for operand in value.operands)  # else loops grew them
+    known: tuple[Any, Callable[..., Any] | None] = None, None
 
     def run(*arrays: NDArray) -> list[NDArray]:
         nonlocal known
         places, forward = known
-        if prepare is not None:
-            lie = [(array.shape, array.strides) for array in arrays]
-            if lie != places:
-                forward = prepare(arrays)
-                known = lie, forward
+        lie = None if is_fixed else [(array.shape, array.strides) for array in arrays]
+        if forward is None or lie != places:
+            forward = prepare(arrays)
+            known = lie, forward
         before = silence()
         try:
             results = forward(*arrays)
