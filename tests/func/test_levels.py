@@ -275,13 +275,15 @@ def _seen(library: Any, transform: str, outside: str) -> list[tuple[bool, bool, 
             note(x)
             with library.no_grad():
                 note(x)
-                note(x * 2)
+                if not forward:  # all that has a tangent requires grad here
+                    note(x * 2)
             for each in (x * 2, x.detach(), x.view(-1), x.clone(), (x * x).sum()):
                 note(each)
             total = total + (x * x).sum()
         note(captured)
         return total
 
+    forward = "jvp" in transform or "hessian" in transform
     captured, x, y = (library.ones(3, requires_grad=outside != "none") for _ in range(3))
     if outside == "computed":
         captured, x, y = captured * 1, x * 1, y * 1
