@@ -148,7 +148,7 @@ def test_elementwise_kernels(pasting: Pasting, name: str) -> None:
 # --- compiled programs ---------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("seed", range(16))
 def test_compiled_programs_and_dispatchers(pasting: Pasting, seed: int) -> None:
     """Loop nests with reductions; small programs are unrolled."""

@@ -164,7 +164,14 @@ def _triangular(array: Array, diagonal: int, part: Any) -> Array:
     return np.asarray(part(array, nearest(diagonal, *array.shape[-2:])), order="C")
 
 
-def _declare_triangle(name: str, forward: Any) -> Primitive:
+def _declare_triangle(name: str, part: Any) -> Primitive:
+    def forward(array: Array, diagonal: int) -> Array:
+        return _triangular(array, diagonal, part)
+
+    def named(own: Array, diagonal: int) -> tuple[Array, Array]:
+        kept = _triangular(np.ones(own.shape, np.bool_), diagonal, part)
+        return own[~kept], np.zeros((), own.dtype)
+
     def rule(g: Tensor, diagonal: int) -> Tensor:
         return _triangle(g, name, diagonal)
 
@@ -175,6 +182,7 @@ def _declare_triangle(name: str, forward: Any) -> Primitive:
         ["input"],
         [rule],
         linear=True,
+        named=named,
         samples=[
             lambda make: (_triangle, [make(3, 3)], {"name": name, "diagonal": 0}),
             lambda make: (_triangle, [make(2, 2, 3)], {"name": name, "diagonal": 1}),
@@ -184,12 +192,8 @@ def _declare_triangle(name: str, forward: Any) -> Primitive:
 
 
 _TRIANGLES = {
-    "tril": _declare_triangle(
-        "tril", lambda array, diagonal: _triangular(array, diagonal, np.tril)
-    ),
-    "triu": _declare_triangle(
-        "triu", lambda array, diagonal: _triangular(array, diagonal, np.triu)
-    ),
+    "tril": _declare_triangle("tril", np.tril),
+    "triu": _declare_triangle("triu", np.triu),
 }
 
 

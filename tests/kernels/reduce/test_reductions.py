@@ -379,7 +379,7 @@ def test_columns_are_summed_in_the_order_that_is_written_down(n: int, inner: int
 
 
 @pytest.mark.sampled(0.3)
-@pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
+@pytest.mark.parametrize("n", [100, 1000, 10_000, 300_000])
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "lognormal"])
 def test_sum_is_as_accurate_as_numpys(n: int, distribution: str) -> None:
     # Both sums are near-exact at times, so it is the error over some draws that is compared.
