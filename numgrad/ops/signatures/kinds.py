@@ -190,6 +190,13 @@ def _are_ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or is_index(value[0]))
 
 
+def _are_lengths(value: Any) -> bool:
+    """Whether a value is taken for the lengths of a new tensor, as which no bool comes first."""
+    return _are_ints(value) and not (
+        value and isinstance(value[0], Tensor) and value[0]._array.dtype.kind == "b"
+    )
+
+
 # Functions that are Python in PyTorch, or find out there what they are given, and hand a parameter
 # on in a list: to which function, and what it calls that.
 _HANDED_ON = {
@@ -413,7 +420,13 @@ KINDS = {
         "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, _as_ints, "plain_ints"
     ),
     "size": Kind(
-        "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, as_size, "plain_size"
+        "tuple of ints",
+        "Sequence[int]",
+        "sequence of ints",
+        "",
+        _are_lengths,
+        as_size,
+        "plain_size",
     ),
     "bool": Kind(
         "bool",
