@@ -157,7 +157,7 @@ def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Stateme
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
         between = TURNS_BETWEEN_SIGNALS if body.is_small else LONG_TURNS_BETWEEN_SIGNALS
         asks = combine("==", combine("%", "k", between), between - 1)
-        interrupt = If(call(_INTERRUPTED), [Break()])
+        interrupt = If(call(_INTERRUPTED), [*_without_counts(body, loop), Break()])
         following = Assign("k", combine("+", "k", 1))
         return [Assign("k", ZERO), While(goes_on, [*turn, If(asks, [interrupt]), following])]
     count: Expression = Number(loop.length)
@@ -168,6 +168,15 @@ def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Stateme
     last = combine("-", "turns", 1)
     back = Assign("k", combine("-", last, "turn"))
     return [Assign("turns", count), For("turn", ZERO, Name("turns"), [back, *turn])]
+
+
+def _without_counts(body: Body, loop: Loop) -> list[Statement]:
+    """Return what clears the counts among the carries: for so many turns others would go on."""
+    return [
+        Store(Name(body.emitted.buffers[value]), ZERO, ZERO)
+        for value in body.graph.inputs[: loop.carries]
+        if not value.shape and value.dtype.kind in "iu"
+    ]
 
 
 class _Stacked:
