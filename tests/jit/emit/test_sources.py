@@ -1,4 +1,4 @@
-"""What is emitted: one source for all sizes of a kind, in the dtype of the graph, in vector registers."""
+"""What is emitted: a source for all sizes of a kind, in the graph's dtype, in vector registers."""
 
 from __future__ import annotations
 
