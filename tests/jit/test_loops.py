@@ -293,7 +293,18 @@ def test_an_associative_scan_and_a_hessian_of_it() -> None:
     _close(ng.jit(hessian(function))(x), hessian(function)(x))
 
 
-@pytest.mark.parametrize("transform", [lambda f: f, grad], ids=["value", "gradient"])
+def _many_times(function: Any) -> Any:
+    """Return a function that does what one does in each turn of a loop within a loop."""
+
+    def body(c: Any, row: Any) -> Any:
+        return scan(lambda c, _: (function(c), None), c, length=10)[0], None
+
+    return lambda x: scan(body, x, length=100)[0]
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, grad, _many_times], ids=["value", "gradient", "in loops"]
+)
 def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
     endless = ng.jit(transform(lambda x: while_loop(lambda x: x < 10.0, lambda x: x.sin(), x)))
     found = endless(ng.tensor(20.0)).item()  # compiled
@@ -313,7 +324,7 @@ def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
     finally:
         later.join()
         signal.signal(signal.SIGINT, before)
-    # A gradient does not go back over the turns that there were by then.
+    # A gradient does not go back over the turns that there were by then, and loops around it end.
     assert time.process_time() - pressed[0] < 0.5 * (pressed[0] - start)
     assert endless(ng.tensor(20.0)).item() == found
 
