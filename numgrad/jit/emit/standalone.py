@@ -42,7 +42,7 @@ from numgrad.codegen.loops import (
     type_code,
 )
 from numgrad.jit.emit.body_loops import copied, loop_function
-from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
+from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step, with_recipe
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.native_steps import (
@@ -66,7 +66,7 @@ from numgrad.kernels.matrices.unrolled import UnrolledCall
 
 __all__ = ["standalone_dispatcher", "standalone_loop"]
 
-Build = Callable[[Graph], Any]
+Build = Callable[..., Any]
 
 
 _AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _ZEROS = (
@@ -105,7 +105,8 @@ def standalone_dispatcher(
     functions = [*helpers, main]
     size = statement_count(functions)
     is_inlined = not into and is_small(emitted) and size <= INLINED_STATEMENTS
-    return compile_functions(functions, for_loops=is_inlined)
+    made = compile_functions(functions, for_loops=is_inlined)
+    return with_recipe(made, helpers, build, graph, sources)
 
 
 def standalone_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
