@@ -60,6 +60,31 @@ class Call:
         self.function(self.x)
 
 
+class ShortRows:
+    """Reductions of few elements to each of many results, compiled, by how many there are of each.
+
+    Distances between all points of a set, and points divided by their norms.
+    """
+
+    params = (2, 3, 16, 64)
+    param_names = ("elements",)
+
+    def setup(self, elements: int) -> None:
+        random = np.random.default_rng(0)
+        self.points = ng.from_numpy(random.standard_normal((300, elements)))
+        self.many = ng.from_numpy(random.standard_normal((60_000, elements)))
+        self.distances = ng.jit(lambda x: (-((x[:, None] - x[None]) ** 2).sum(-1)).exp())
+        self.normalised = ng.jit(lambda x: x / (x * x).sum(-1, keepdim=True).sqrt())
+        self.distances(self.points)
+        self.normalised(self.many)
+
+    def time_distances(self, elements: int) -> None:
+        self.distances(self.points)
+
+    def time_normalised(self, elements: int) -> None:
+        self.normalised(self.many)
+
+
 class Trace:
     """Tracing for one more size, of which the code is there."""
 

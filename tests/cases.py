@@ -25,12 +25,13 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 __all__ = ["examples", "is_sample", "names_tests", "sample", "thinned"]
 
-T = TypeVar("T")
+Points = TypeVar("Points", bound="Sequence[Any] | np.ndarray[Any, Any]")
 CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
 # Tests that have no more cases than a sample takes.
@@ -52,9 +53,10 @@ def examples(of_hundred: int, in_sample: int | None = None) -> int:
     return max(min(of_hundred, 3), of_hundred * settings.default.max_examples // 100)
 
 
-def thinned(points: Sequence[T], step: int) -> Sequence[T]:
+def thinned(points: Points, step: int) -> Points:
     """Return every `step`-th of the points that a test goes through, in a sample; else all."""
-    return points[::step] if settings.default.max_examples == DRAWN["sample"] else points
+    some: Any = points[::step]
+    return some if settings.default.max_examples == DRAWN["sample"] else points
 
 
 def is_sample(config: pytest.Config) -> bool:

@@ -47,49 +47,53 @@ slope = ng.func.grad(energy)
 compiled_slope = ng.jit(slope)
 NUMBERS = np.array([0.1, 0.2, 0.3])
 
-def things():
-    """Everything that is sent, by name: what it is, and whether it is called."""
-    x = ng.from_numpy(NUMBERS.copy())
-    warm = ng.jit(ng.func.value_and_grad(energy))
+def warm_function():
+    function = ng.jit(ng.func.value_and_grad(energy))
     for _ in range(300):  # often enough to be called in quicker ways
-        warm(x)
-    dispatcher = ng.jit(slope).lower(x).dispatcher
-    warm_dispatcher = ng.jit(energy).lower(x).dispatcher
-    warm_dispatcher(NUMBERS)
-    base = ng.arange(12, dtype=ng.float64).reshape(3, 4)
-    x2 = ng.from_numpy(NUMBERS.copy())
+        function(ng.from_numpy(NUMBERS))
+    return function
+
+def warm_dispatcher():
+    dispatcher = ng.jit(energy).lower(NUMBERS).dispatcher
+    dispatcher(NUMBERS)
+    return dispatcher
+
+BASE = ng.arange(12, dtype=ng.float64).reshape(3, 4)
+def dispatcher_that_calls_back():
     captured = ng.tensor([5.0, 6.0, 7.0], dtype=ng.float64)
 
-    def calls_back(x):  # for captured numbers, a large product, and operations without loops
+    def function(x):  # for captured numbers, a large product, and operations without loops
         square = ng.linspace(0, 1, 2500, dtype=ng.float64).reshape(50, 50) * x.sum()
         values = ng.linalg.eigvalsh(square[:5, :5] + square[:5, :5].mT)
         return x * captured, (square @ square).sum(), values, ng.fft.fft(x).abs()
 
-    back_dispatcher = ng.jit(calls_back).lower(x2).dispatcher
-    return {
-        "jit by name": by_name,
-        "jit inside": ng.jit(energy),
-        "jit of a transform": compiled_slope,
-        "jit of a hessian": ng.jit(ng.func.jacfwd(ng.func.grad(energy, argnums=0))),
-        "jit, warm": warm,
-        "jit of an object": ng.jit(Scale()),
-        "jit of a bound method": Scale().half,
-        "dispatcher": dispatcher,
-        "dispatcher that calls back": back_dispatcher,
-        "dispatcher, warm": warm_dispatcher,
-        "leaf": x.clone().requires_grad_(),
-        "view": base.t()[1:, ::2],
-        "flipped": ng.from_numpy(NUMBERS[::-1]),
-        "expanded": ng.ones(1, 2).expand(3, 2),
-        "empty": ng.empty(0, 3),
-        "number": ng.tensor(2.5),
-        "mask": base > 3,
-        "complex": ng.view_as_complex(ng.ones(2, 2)),
-        "conjugate": ng.view_as_complex(ng.ones(2, 2)).conj(),
-        "dtype": ng.float64,
-        "size": base.shape,
-        "generator": ng.Generator().manual_seed(3),
-    }
+    return ng.jit(function).lower(NUMBERS).dispatcher
+
+# What makes the things that are sent, which are called if they can be.
+MAKING = {
+    "jit by name": lambda: by_name,
+    "jit inside": lambda: ng.jit(energy),
+    "jit of a transform": lambda: compiled_slope,
+    "jit of a hessian": lambda: ng.jit(ng.func.jacfwd(ng.func.grad(energy, argnums=0))),
+    "jit, warm": warm_function,
+    "dispatcher": lambda: ng.jit(slope).lower(NUMBERS).dispatcher,
+    "dispatcher, warm": warm_dispatcher,
+    "dispatcher that calls back": dispatcher_that_calls_back,
+    "jit of an object": lambda: ng.jit(Scale()),
+    "jit of a bound method": lambda: Scale().half,
+    "leaf": lambda: ng.tensor(NUMBERS, requires_grad=True),
+    "view": lambda: BASE.t()[1:, ::2],
+    "flipped": lambda: ng.from_numpy(NUMBERS[::-1]),
+    "expanded": lambda: ng.ones(1, 2).expand(3, 2),
+    "empty": lambda: ng.empty(0, 3),
+    "number": lambda: ng.tensor(2.5),
+    "mask": lambda: BASE > 3,
+    "complex": lambda: ng.view_as_complex(ng.ones(2, 2)),
+    "conjugate": lambda: ng.view_as_complex(ng.ones(2, 2)).conj(),
+    "dtype": lambda: ng.float64,
+    "size": lambda: BASE.shape,
+    "generator": lambda: ng.Generator().manual_seed(3),
+}
 
 def told(value):
     if isinstance(value, ng.Tensor):
@@ -115,7 +119,7 @@ def there_and_back(name, thing):
 
 def apart(name):
     """In the other process: make it there, use it, and send it."""
-    made = things()[name]
+    made = MAKING[name]()
     return name, use(made), made
 
 def check(results, expected):
@@ -127,7 +131,7 @@ def check(results, expected):
     assert len(results) == len(expected)
 
 def main(how, method):
-    sent = things()
+    sent = {name: make() for name, make in MAKING.items()}
     if how == "cloudpickle":
         import cloudpickle
         factor = ng.tensor(3.0, dtype=ng.float64)
@@ -137,7 +141,6 @@ def main(how, method):
         sent["a transform of a lambda"] = ng.func.grad(local)
         sent["jit of a lambda, warm"] = ng.jit(ng.func.grad(local))
         sent["jit of a lambda, warm"](ng.from_numpy(NUMBERS))
-    sent = {name: thing for name, thing in sent.items()}
     expected = {}
     if method == "fork":  # the child has it compiled
         expected = {name: use(thing) for name, thing in sent.items()}

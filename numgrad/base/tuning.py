@@ -156,10 +156,14 @@ SPECIALISED_OPERATIONS = 50
 UNSPECIALISED_OPERATIONS = 100
 #: Parts of a joined value that are computed apart: each is a loop of its own. Not measured.
 JOINED_PARTS = 16
+#: Elements that a reduction in a trace has at most to be written out, and how many results there
+#: are at least.
+SPELLED_ELEMENTS = 16
+SPELLED_RESULTS = 32
 #: Parts of a join from which on a sum over it is not taken apart. Not measured.
 SUMMED_PARTS = 64
 #: Views of one value that are moved in front of what computes it. Not measured.
-MOVED_VIEWS = 4
+MOVED_VIEWS = 16
 #: Passes inside of each other that one stack takes, with the user's own calls between; they are
 #: counted in ``modes.depth``. Not measured.
 NESTED_PASSES = 25

@@ -231,13 +231,28 @@ _as_compact_array: Any = intrinsic(_as_compact)
 
 
 def _type_of_argument(value: Any, dtype: Any, position: Any) -> Any:
-    """Return the type of an argument that is an array of the dtype; None if it is not."""
-    if isinstance(value, types.Array) and value.ndim and value.dtype == dtype.dtype:
-        return types.Array(value.dtype, value.ndim, "C")
-    return None
+    """Return the type of an argument that is an array of the dtype, or a number; None if not."""
+    wanted = dtype.dtype
+    if isinstance(value, types.Array):
+        return types.Array(wanted, value.ndim, "C") if value.dtype == wanted else None
+    is_number = isinstance(value, _NUMBERS) and _rank(value) <= _rank(wanted)
+    return types.Array(wanted, 0, "C") if is_number else None
 
 
-QUICK[as_argument] = Quick(_type_of_argument, _compacted)
+def _written_argument(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    """Write down what gives an argument as an array: of a number, one on the stack."""
+    if isinstance(kinds[0], types.Array):
+        return _compacted(context, builder, values, kinds)
+    result = _type_of_argument(*kinds)
+    number = context.cast(builder, values[0], kinds[0], result.dtype)
+    data = cgutils.alloca_once(builder, context.get_data_type(result.dtype))
+    context.pack_value(builder, result.dtype, number, data)
+    array = context.make_array(result)(context, builder)
+    populate_array(array, data, (), (), itemsize_of(context, result), meminfo=None)
+    return array._getvalue()
+
+
+QUICK[as_argument] = Quick(_type_of_argument, _written_argument)
 
 
 @overload(as_argument, prefer_literal=True)

@@ -41,10 +41,10 @@ def test_a_chain_of_very_many_nodes_runs_back_and_is_freed() -> None:
     """Every step of building, running and freeing is a loop: recursion would end the process."""
     w = ng.tensor(2.0, requires_grad=True)
     y = w
-    for _ in range(300_000):
+    for _ in range(100_000):
         y = y + 1.0
     y.backward()
-    assert y.item() == 300_002.0 and w.grad is not None and w.grad.item() == 1.0
+    assert y.item() == 100_002.0 and w.grad is not None and w.grad.item() == 1.0
     y.backward()  # an addition saves nothing
     assert w.grad.item() == 2.0
     del y

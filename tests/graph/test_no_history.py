@@ -12,6 +12,7 @@ import numgrad as ng
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.sample_calls import sample_calls
+from tests.cases import thinned
 
 
 def without_history(x: Tensor) -> Tensor:
@@ -28,8 +29,9 @@ def required(result: Any) -> list[bool]:
 
 def test_what_is_computed_of_views_without_history_requires_grad() -> None:
     met = 0
-    for name in sorted(CATALOGUE)[::9]:
-        for call in sample_calls(name, ng.float32):
+    names = thinned(sorted(CATALOGUE)[::9], 3)
+    for name in names:
+        for call in sample_calls(name, ng.float64):
             leaves = [p for p, x in enumerate(call.operands) if isinstance(x, Tensor)]
             leaves = [p for p in leaves if call.operands[p].requires_grad]
             if not leaves or call.spread:
@@ -42,7 +44,7 @@ def test_what_is_computed_of_views_without_history_requires_grad() -> None:
                 assert required(call.function(*operands, **call.keywords)) == expected, name
             met += 1
             break
-    assert met > 40
+    assert met > 0.7 * len(names)
 
 
 def test_what_a_trace_computes_of_views_without_history_requires_grad() -> None:

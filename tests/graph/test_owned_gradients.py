@@ -22,7 +22,7 @@ def test_gradients_that_may_be_written_to_share_no_memory() -> None:
     """Neither with the gradient they come from, nor what was saved, nor with one another."""
     own = {True: 0, False: 0}  # of elementwise operations, and of others
     for name in sorted(CATALOGUE)[4::12]:
-        for call in sample_calls(name, ng.float32):
+        for call in sample_calls(name, ng.float64):
             if call.spread:
                 continue
             for _ in range(3):  # the third gradient is of a remembered call

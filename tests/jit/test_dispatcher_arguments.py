@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
 
 import numgrad as ng
+from tests.cases import examples
 
 # What Numba has a type for, so that compiled code can hand it on: of neither rank nor dtype.
 OTHERS = {
@@ -93,7 +95,7 @@ def test_an_argument_of_no_kind_that_can_be_compiled(kind: str, position: int) -
 @pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
 @pytest.mark.parametrize("position", [0, 1])
 @given(shape=st.lists(st.integers(0, 3), max_size=3), gaps=st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_float16_of_any_shape(compiled: bool, position: int, shape: list[int], gaps: bool) -> None:
     half = np.zeros([*shape, 4], np.float16)[..., :: 2 if gaps else 1]
     arguments = (half, 1.0) if position == 0 else (np.ones(3), half)
@@ -123,6 +125,28 @@ def test_too_many_and_too_few_arguments(count: int) -> None:
         dispatcher()(*[np.ones(3)] * count)
 
 
+@pytest.mark.parametrize("number", [True, 3, np.float32(1.5), 2.5, np.array(2.5)])
+def test_numbers_are_held_on_the_stack(number: Any) -> None:
+    """Memory for each took as long as Newton's method for Kepler's equation does."""
+    inner = ng.jit(lambda x, y: x * y - y).lower(np.zeros(()), np.zeros(())).dispatcher
+
+    @njit
+    def called(count: int, x: Any) -> Any:
+        total = 0.0
+        for k in range(count):
+            total += inner(x, k)[0] if count > 0 else 0.0
+        return total
+
+    assert called(3, number) == 3 * float(number) - 3
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        called(100, number)
+        assert rtsys.get_allocation_stats().alloc - before < 100
+    finally:
+        _nrt_python.memsys_disable_stats()
+
+
 def test_a_tensor() -> None:
     with pytest.raises(TypeError, match="takes NumPy arrays and numbers, but got a Tensor"):
         dispatcher()(ng.ones(3), 1.0)
@@ -145,7 +169,7 @@ def lying(
 LAID = st.tuples(st.booleans(), st.booleans(), st.booleans(), st.sampled_from("<>"))
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     st.sampled_from(["f8", "i8", "c16"]),
     st.sampled_from([(3,), (2, 3), (1, 2, 1, 2, 1, 2)]),
@@ -184,7 +208,7 @@ def test_a_number_in_the_place_of_an_array_of_no_dims(dtype: Any) -> None:
 
 
 @given(st.sampled_from(DTYPES), st.integers(0, 3), st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_few_elements_called_often(dtype: Any, ndim: int, as_tensor: bool) -> None:
     """At some call their sizes are compiled in."""
     array = np.ones((2,) * ndim, dtype)

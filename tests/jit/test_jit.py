@@ -250,6 +250,7 @@ def test_a_row_times_a_matrix_is_no_call():
 # --- derivatives ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("traced")
 def test_results_are_differentiable_to_any_order():
     def function(x, y):
         return (x.sin() * y.exp()).sum(), x * y

@@ -19,6 +19,7 @@ from hypothesis import settings
 import numgrad as ng
 from numgrad.base.pytree import flatten
 from numgrad.graph.tensor import Tensor, wrap
+from tests.cases import thinned
 from tests.jit.test_layouts import strides_of, traced_strides
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, operands
@@ -151,11 +152,11 @@ def test_results_of_a_call_on_a_result_lie_as_in_eager_mode(name: str) -> None:
 
 
 def test_all_calls_but_those_for_numbers_are_compared() -> None:
-    plain = LAYOUTS["reversed dims"]
+    plain, names = LAYOUTS["reversed dims"], set(thinned(NAMES, 8))
     made = {
         name
-        for name in NAMES
+        for name in names
         for code in lines_of(name)
         if outcome(code, None, plain, plain, (2, 3, 4)) is not None
     }
-    assert set(NAMES) - made == NOT_TRACED
+    assert names - made == NOT_TRACED & names

@@ -114,6 +114,7 @@ LIKE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("after", LIKE)
 @pytest.mark.parametrize("captured", [False, True])
 def test_what_is_made_like_an_argument_lies_like_it(after: str, captured: bool) -> None:
@@ -155,6 +156,7 @@ def test_gradients_are_those_of_eager_mode(
     assert_same(outcome(interpreted(derived), x), outcome(derived, x))
 
 
+@pytest.mark.usefixtures("traced")
 @settings(max_examples=examples(3))
 @given(programs(), st.sampled_from(SHAPES[:6]))
 def test_one_function_for_all_layouts(program: Program, shape: tuple[int, ...]) -> None:
@@ -396,6 +398,7 @@ def test_what_lies_between_the_elements_of_an_argument_is_out_of_reach() -> None
         ng.jit(lambda x: x.as_strided((2,), (1,)))(x)
 
 
+@pytest.mark.usefixtures("traced")
 def test_what_comes_back_may_be_written_to_as_in_eager_mode() -> None:
     functions: list[Any] = [
         lambda x: (x * 2)[:, ::2],
@@ -468,6 +471,7 @@ def test_a_trace_runs_the_function_once(layout: str, asks: list[str]) -> None:
         assert len(calls) == 1
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_trace_is_for_the_strides_of_the_arguments_that_decide() -> None:
     compiled = ng.jit(lambda x, y: ((x * 2).flatten() * 2, y.flatten() * 2))
     square = np.ones((3, 3))

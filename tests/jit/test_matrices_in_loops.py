@@ -101,7 +101,7 @@ def _close(found: Any, expected: Any, dtype: Any, much: float = 1.0) -> None:
     )
 
 
-@pytest.mark.sampled(0.075)
+@pytest.mark.sampled(0.04)
 @pytest.mark.parametrize("around", ["scan", "while", "cond", "none"])
 @pytest.mark.parametrize("seed", range(6))
 def test_compiled_programs_are_as_eager_ones(around: str, seed: int) -> None:
@@ -148,7 +148,7 @@ def test_second_derivatives_are_as_eager_ones_and_as_finite_differences(seed: in
     around = drawn.choice(["scan", "while", "cond", "none"])
     order = ORDERS[drawn.choice(list(ORDERS))]
     loss = _program(drawn, [KEYS[seed % len(KEYS)]], around)
-    A, b = (each.double() for each in _arguments(drawn, (), drawn.choice([1, 2, 2, 3])))
+    A, b = (each.double() for each in _arguments(drawn, (), drawn.choice([1, 2, 2])))
     v = ng.from_numpy(np.random.default_rng(seed).standard_normal(A.shape))
     function = order(loss, v)
     expected = function(A, b)
@@ -186,7 +186,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(
     ("name", "batch"),
     [
@@ -217,7 +217,7 @@ def test_compiled_code_raises_as_eager_mode_does(name: str, batch: tuple[int, ..
         assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize(
     ("size", "batch"),
     [(0, ()), (0, (2,)), (1, (2,)), (2, (0,)), (3, (2,)), (4, ()), (5, (2,)), (6, ())],

@@ -14,6 +14,7 @@ from numgrad import math
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.math.functions import FORMULAS, LATER_FORMULAS, OTHER_NAMES
 from numgrad.ops.core.primitive import CATALOGUE
+from tests.cases import thinned
 
 ENTERED = {*FORMULAS, *(name for name in LATER_FORMULAS if name in CATALOGUE)}
 NAMES = sorted(name for name in ENTERED if name.isidentifier())
@@ -144,7 +145,7 @@ def check_reductions(name: str, ufunc: Any, loops: list[str]) -> None:
 @pytest.mark.parametrize("name", LOGICAL)
 def test_logical_operations_reduce_numbers_as_numpys_do(name: str) -> None:
     ours, numpys = math.ufunc(name), getattr(np, name)
-    for code in "?bBhilfdFD":
+    for code in thinned("?bBhdilfDF", 4):
         rows = np.array([[1, 0, 3], [2, 0, 0]]).astype(code)
         for options in ({}, {"axis": 1}, {"axis": None}, {"axis": -1, "keepdims": True}):
             assert same(ours.reduce(rows, **options), numpys.reduce(rows, **options))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
+from tests.cases import thinned
 
 # More elements than those up to which operands are written out, and fewer.
 SHAPES = [(70, 75), (6, 5)]
@@ -41,7 +42,7 @@ def as_tensor(array: np.ndarray) -> ng.Tensor:
 def test_every_pair_of_layouts(name: str, dtype: type, shape: tuple[int, int]) -> None:
     random = np.random.default_rng(0)
     numbers = [random.integers(-9, 9, 3 * 70 * 75).astype(dtype) for _ in range(2)]
-    for first, second in product(LAYOUTS, repeat=2):
+    for first, second in thinned([*product(LAYOUTS, repeat=2)], 3):
         a, b = (LAYOUTS[kind](x, *shape) for kind, x in zip((first, second), numbers, strict=True))
         x, y = as_tensor(a), as_tensor(b)
         if name == "where":

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 import numgrad as ng
+from tests.cases import thinned
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, operands
 from tests.ops.test_strides import REFUSED, drawn_layout, drawn_shape
@@ -124,14 +125,14 @@ def test_what_differs_still_does(torch: ModuleType, line: str) -> None:
 
 def test_most_lines_have_a_gradient() -> None:
     """What can be differentiated is compared, and does not fail for a reason of the test's."""
-    plain = Layout()
+    plain, names = Layout(), thinned(NAMES, 6)
     made = {
         name
-        for name in NAMES
+        for name in names
         for line in lines_of(name)
         if outcome(ng, line, plain, plain, (2, 3, 4), "like")[0]
     }
-    assert len(made) > 250
+    assert len(made) > 0.6 * len(names)
 
 
 # A mean's gradient is one number for all, until it comes to a leaf.

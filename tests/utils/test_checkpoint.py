@@ -534,6 +534,7 @@ def test_modules_give_their_children() -> None:
     assert close(y, x.sin().exp())
 
 
+@pytest.mark.usefixtures("traced")
 def test_checkpoints_in_compiled_functions_and_in_transformations() -> None:
     checkpoint = ng.utils.checkpoint.checkpoint
 

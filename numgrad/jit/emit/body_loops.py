@@ -42,8 +42,10 @@ __all__ = ["Body", "copied", "loop_function"]
 
 # Turns of a loop without end between two looks at whether Ctrl-C was pressed: milliseconds.
 TURNS_BETWEEN_SIGNALS, LONG_TURNS_BETWEEN_SIGNALS = 1 << 20, 1 << 12
+NUMBERS_OF_A_VECTOR = 4  # from which on they are worth one in a loop whose turns wait
 UNROLLED_COPY = 16  # elements up to which a copy is written out
 _DISTINCT, _INTERRUPTED = names("numgrad.codegen.loop_runtime", "distinct", "interrupted")
+(_USE_NO_VECTORS,) = names("numgrad.codegen.llvm.width", "use_no_vectors")
 _ZEROS = Name("zeros", "numpy")
 
 
@@ -53,6 +55,7 @@ class Body(Protocol):
     emitted: Emitted
     graph: Graph
     is_small: bool
+    outside: set[str]  # results that whoever calls it has made
 
     def given(self, inputs: Sequence[Value], *, known: bool = False) -> list[Statement]:
         """Take arguments."""
@@ -80,6 +83,8 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     carries = graph.inputs[: loop.carries]
     rows = graph.inputs[loop.carries : loop.carries + loop.rows]
     lines: list[Statement] = [Do(call(_DISTINCT))] * (not of_vectors)
+    if _is_narrow(body, carries):
+        lines.append(Do(call(_USE_NO_VECTORS)))
     lines += body.given(graph.inputs[loop.fixed :], known=True)
     for k, value in enumerate(carries):
         lines += [_held(body, value), *copied(buffers[value], f"from_{k}", value)]
@@ -115,6 +120,12 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     parameters += [f"last_{k}" for k in range(loop.carries)]
     parameters += [f"all_{k}" for k in range(len(stacked))]
     return Function(name, parameters, lines)
+
+
+def _is_narrow(body: Body, carries: Sequence[Value]) -> bool:
+    """Whether turns wait for each other, and do too little side by side for a vector."""
+    sizes = [prod(value.shape) for value in body.graph.values()]
+    return body.is_small and bool(carries) and 1 < max(sizes) < NUMBERS_OF_A_VECTOR
 
 
 def _cleared(body: Body, vector: Value) -> list[Statement]:
@@ -184,7 +195,21 @@ class _Stacked:
                     self.before.append(Assign(array, _part(f"all_{k}", turn, output)))
                     continue
                 lines.append(on_stack(array, output.dtype, max(1, size)))
+            elif array not in self.written | carried and self._is_made_within(output):
+                self.written.add(array)
+                body.outside.add(array)
+                self.before.append(Assign(array, _part(f"all_{k}", turn, output)))
+                continue
             self.after += copied(f"all_{k}", array, output, ZERO, place)
+
+    def _is_made_within(self, output: Value) -> bool:
+        """Whether a loop of the body gives it, which can write it where it belongs at once."""
+        if output.operation != "item" or self.body.is_registered(output):
+            return False
+        loop = output.operands[0].attributes["primitive"]
+        if isinstance(loop, Loop):
+            return not loop.grows(output.attributes["position"])
+        return isinstance(loop, Rows)
 
     def hold(self, output: Value, lines: list[Statement]) -> None:
         """Have memory for a result of a turn that is handed on, if it has no place yet."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import restore, silence
 from numgrad.jit.emit.compiled_loops import compiled_loop
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import Elements
@@ -75,18 +76,35 @@ def opaque_call(
     build : callable
         Makes the program of a graph within this one.
     """
-    parameters = value.attributes["parameters"]
     primitive = compiled_loop(value.attributes["primitive"], build)
+    prepare = getattr(primitive, "prepared", lambda arrays: primitive.forward)
+    is_fixed = all(0 not in operand.shape for operand in value.operands)  # else loops grew them
+    known: tuple[Any, Callable[..., Any] | None] = None, None
 
     def run(*arrays: NDArray) -> list[NDArray]:
-        results = primitive.forward(*arrays, **parameters)
+        nonlocal known
+        places, forward = known
+        lie = None if is_fixed else [(array.shape, array.strides) for array in arrays]
+        if forward is None or lie != places:
+            forward = prepare(arrays)
+            known = lie, forward
+        before = silence()
+        try:
+            results = forward(*arrays)
+        finally:
+            restore(before)
         if not isinstance(results, tuple | list):
             results = (results,)
         found = []
         for position in positions:
             result = np.asarray(results[position])
             fresh = as_compact(result)
-            if fresh is result and any(np.may_share_memory(result, array) for array in arrays):
+            is_own = result.base is None and not any(result is array for array in arrays)
+            if (
+                not is_own
+                and fresh is result
+                and any(np.may_share_memory(result, array) for array in arrays)
+            ):
                 fresh = result.copy()
             found.append(fresh)
         return found

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import SUMMED_PARTS
+from numgrad.base.tuning import SPELLED_ELEMENTS, SPELLED_RESULTS, SUMMED_PARTS
 from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.llvm.run_ir import lanes_of_rows
 from numgrad.jit.ir.constructors import join
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import number_of, wrap
@@ -55,7 +56,64 @@ def simplify_reduce(builder: Builder, value: Value) -> Value | None:
         own = [dim for dim in range(len(first.shape)) if dim not in operand.attributes["dims"]]
         both = sorted([*operand.attributes["dims"], *(own[dim] for dim in dims)])
         return _reduce(builder, kind, first, tuple(both), value.dtype)
-    return None
+    return _spelled(builder, value, kept)
+
+
+def _spelled(builder: Builder, value: Value, kept: list[int]) -> Value | None:
+    """Return a reduction of few elements to each of many, written out in the order of a block.
+
+    So it is elementwise: no loop of few turns stands in another one, and one vector instruction
+    serves several results. That does not pay where there are few of these, nor where what is
+    reduced has to be in memory anyway.
+    """
+    (operand,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
+    shape = operand.shape
+    count = prod([shape[dim] for dim in dims])
+    if count > SPELLED_ELEMENTS or prod(value.shape) < SPELLED_RESULTS:
+        return None
+    long = [dim for dim in dims if shape[dim] != 1]
+    if any(shape[dim] != 1 for dim in kept if long[0] < dim < long[-1]):
+        return None
+    if value.dtype.kind == "b":
+        kind = COMBINES[kind].of_bools
+    behind = prod(shape[long[-1] + 1 :])
+    lanes = lanes_of_rows(2 * behind if value.dtype.kind == "c" else behind)
+    nothing = builder.constant(COMBINES[kind].identity(value.dtype), value.dtype)
+    begins = value.dtype.kind == "c"
+    found: list[Value] = []
+    for number, at in enumerate(np.ndindex(*(shape[dim] for dim in dims))):
+        places = dict(zip(dims, at, strict=True))
+        maps = [
+            Affine(places[dim], ()) if dim in places else Affine(0, ((kept.index(dim), 1),))
+            for dim in range(len(shape))
+        ]
+        term = builder.view(operand, value.shape, maps)
+        if kind in ("any", "all"):
+            term = builder.elementwise("cast", term, dtype=value.dtype)
+        if number >= lanes:
+            found[number % lanes] = _combined(builder, kind, found[number % lanes], term)
+        else:
+            found.append(_combined(builder, kind, nothing, term) if begins else term)
+    half = lanes // 2
+    while half:
+        for lane, other in enumerate(found[half:]):
+            found[lane] = _combined(builder, kind, found[lane], other)
+        del found[half:]
+        half //= 2
+    # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
+    is_float_sum = kind == "sum" and value.dtype.kind == "f"
+    return _combined(builder, kind, nothing, found[0]) if is_float_sum else found[0]
+
+
+def _combined(builder: Builder, kind: str, one: Value, other: Value) -> Value:
+    """Return two values combined as elements of a reduction are."""
+    if kind not in ("max", "min"):
+        return builder.elementwise(COMBINES[kind].operation, one, other)
+    wins = builder.elementwise("ge" if kind == "max" else "le", one, other)
+    if one.dtype.kind == "f":
+        is_nan = builder.elementwise("ne", one, one)
+        wins = builder.elementwise("logical_or", wins, is_nan)
+    return builder.elementwise("where", wins, one, other)
 
 
 def _reduce(

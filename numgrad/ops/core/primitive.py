@@ -64,6 +64,10 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> T
     )
 
 
+def _is_of_halves(arrays: Sequence[Any], parameters: dict[str, Any]) -> bool:
+    return arrays[0].dtype in HALVES or parameters.get("dtype") is HALF
+
+
 class Primitive:
     """An operation on arrays and the rules of its derivative.
 
@@ -319,25 +323,35 @@ class Primitive:
 
         It takes those parameters by name that hold arrays whose numbers may be others.
         """
-        dtype = arrays[0].dtype
         numbers = modes.steps.numbers_in(parameters)
         fixed = {name: parameters[name] for name in parameters if name not in numbers}
-        is_half = dtype in HALVES or parameters.get("dtype") is HALF
+        found = self.prepared(arrays, parameters, bool(numbers))
+        if found is not None:
+            return found
+        forward = self.forward
+        if not self.takes_half and _is_of_halves(arrays, parameters):
+            forward = self._forward_of_halves
+        return functools.partial(forward, **fixed) if fixed else forward
+
+    def prepared(
+        self, arrays: Sequence[Any], parameters: dict[str, Any], varies: bool = False
+    ) -> Callable[..., Any] | None:
+        """Return what does for arrays that lie as these do what the forward does, if there is such.
+
+        `varies` tells that there are parameters with numbers that may be others in each call.
+        """
+        dtype = arrays[0].dtype
         found: Callable[..., Any] | None = None
-        few = self.few is not None and dtype != HALF and not numbers
+        few = self.few is not None and dtype != HALF and not varies
         if few and all(
             array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
             for array in arrays
         ):
             found = self.few(*arrays, **parameters)  # type: ignore[misc]
-        if found is None and self.quick is not None and (self.takes_half or not is_half):
+        takes = self.takes_half or not _is_of_halves(arrays, parameters)
+        if found is None and self.quick is not None and takes:
             found = self.quick(*arrays, **parameters)
-        if found is not None:
-            return found
-        forward = self.forward
-        if not self.takes_half and is_half:
-            forward = self._forward_of_halves
-        return functools.partial(forward, **fixed) if fixed else forward
+        return found
 
     def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
         """Run the forward in float32; what it gives is rounded if no operand is wider."""

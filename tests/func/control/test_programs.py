@@ -52,7 +52,7 @@ def test_a_program_is_a_loop_and_has_its_gradient(name):
 @pytest.mark.sampled(0.1)
 @pytest.mark.parametrize("name", loops.PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(1, 5))
-@settings(max_examples=examples(3))
+@settings(max_examples=examples(3, in_sample=2))
 def test_a_program_written_by_hand_is_the_same(name, seed, steps):
     rng = np.random.default_rng(seed)
     spread = 0.02 if name.startswith("kepler") else 0.1

@@ -48,6 +48,7 @@ def _in_a_dict(table: dict[str, Any]) -> Callable[[Any], Any]:
     return lambda x: x * getattr(table["holder"], "gain", 1.0)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_an_attribute_that_is_set_later_is_noticed(holder: str, way: str) -> None:
@@ -132,6 +133,7 @@ CHANGES: dict[str, tuple[Callable[[Any], Callable[[Any], Any]], Callable[[Any], 
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("read", CHANGES)
 def test_an_array_that_is_given_another_shape_is_noticed(read: str) -> None:
     make, change = CHANGES[read]

@@ -13,6 +13,7 @@ import numgrad as ng
 from benchmarks import loops
 from numgrad import func
 from numgrad.codegen.loop_passes import names_in
+from numgrad.codegen.printer import print_module
 from numgrad.jit.emit.program_source import emit
 from numgrad.jit.emit.standalone import _loop_function
 from numgrad.jit.lowering.loops import Loop
@@ -20,8 +21,8 @@ from numgrad.jit.run.program import build
 from tests.cases import examples
 
 
-def functions_called(name: str, steps: int, **options: Any) -> list[list[str]]:
-    """Return which functions each of a compiled program's loops calls beside itself."""
+def loop_functions(name: str, steps: int, **options: Any) -> list[list[Any]]:
+    """Return of each of a compiled program's loops the functions it consists of, itself last."""
     function = func.value_and_grad(loops.PROGRAMS[name](func.scan, steps, **options))
     graph = ng.jit(function).lower(*loops.tensors(loops.arguments(name, steps, cells=9))).graph
     found = []
@@ -29,11 +30,19 @@ def functions_called(name: str, steps: int, **options: Any) -> list[list[str]]:
         loop = value.attributes.get("primitive")
         if isinstance(loop, Loop):
             helpers: list[Any] = []
-            body = _loop_function(loop, emit(loop.graph), build, helpers, "loop").body
-            found.append([helper.name for helper in helpers])
-            assert "room" not in names_in(body) or any(
-                getattr(line, "target", "") == "room" for line in body
-            )
+            function = _loop_function(loop, emit(loop.graph), build, helpers, "loop")
+            found.append([*helpers, function])
+    return found
+
+
+def functions_called(name: str, steps: int, **options: Any) -> list[list[str]]:
+    """Return which functions each of a compiled program's loops calls beside itself."""
+    found = []
+    for *helpers, function in loop_functions(name, steps, **options):
+        found.append([helper.name for helper in helpers])
+        assert "room" not in names_in(function.body) or any(
+            getattr(line, "target", "") == "room" for line in function.body
+        )
     return found
 
 
@@ -56,6 +65,27 @@ def test_results_of_loops_within_are_held_on_the_stack():
     np.testing.assert_allclose(
         dispatcher(float(arguments[0]), arguments[1]), [value.item(), gradient.item()], rtol=1e-12
     )
+
+
+def test_what_loops_within_stack_is_written_where_it_belongs():
+    """A copy of all of it, in each turn, took a sampler a tenth of its leaps."""
+    drawing = loop_functions("hamiltonian", 4, leaps=30)[0][-1]
+    text = print_module([drawing])
+    assert "part(all_4, k * 30 * 8, 30, np.float64)" in text
+    assert "for at in" not in text and "np.empty((30,)" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("hamiltonian", {"leaps": 30}, True),  # leaps of two numbers
+        ("kalman_filter", {}, False),  # matrices of four by four
+        ("kepler", {}, False),  # single numbers
+    ],
+)
+def test_two_numbers_are_no_vector_where_turns_wait_for_each_other(name, options, expected):
+    functions = [each for found in loop_functions(name, 4, **options) for each in found]
+    assert ("use_no_vectors()" in print_module(functions)) is expected
 
 
 sizes = st.integers(1, 9)

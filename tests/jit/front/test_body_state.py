@@ -248,6 +248,7 @@ def _programs(state: str, flow: Any, where: str) -> Callable[[Any], Any]:
     return program
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("state", list(STATES))
 def test_what_a_body_changes_is_refused_or_as_often_as_without_jit(state: str) -> None:
     x = ng.tensor(0.7, dtype=ng.float64)
@@ -282,6 +283,7 @@ def test_what_nobody_reads_may_change() -> None:
     assert counter == len(seen) > len(FLOWS)
 
 
+@pytest.mark.usefixtures("traced")
 def test_what_a_property_keeps_is_computed_once_in_any_case() -> None:
     def program(x: Any) -> Any:
         counter = Counter()
@@ -290,6 +292,7 @@ def test_what_a_property_keeps_is_computed_once_in_any_case() -> None:
     assert ng.jit(func.grad(program))(ng.tensor(0.5)).item() == 27
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_variable_that_moves_on_is_for_the_gradient_what_it_was() -> None:
     def program(x: Any) -> Any:
         scale, k = [1.0, 2.0, 3.0], 0
@@ -311,6 +314,7 @@ def test_a_variable_that_moves_on_is_for_the_gradient_what_it_was() -> None:
     assert ng.allclose(y.grad, func.grad(program)(x))
 
 
+@pytest.mark.usefixtures("traced")
 def test_an_object_that_changes_before_the_gradient_is_refused() -> None:
     def program(x: Any) -> Any:
         scale = [2.0]
@@ -323,6 +327,7 @@ def test_an_object_that_changes_before_the_gradient_is_refused() -> None:
         ng.jit(func.grad(program))(ng.tensor(0.5))
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_tensor_that_a_body_leaves_outside_is_refused_where_it_is_used() -> None:
     def program(x: Any) -> Any:
         box = Counter()

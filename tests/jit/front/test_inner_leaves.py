@@ -27,6 +27,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.21)
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("result", RESULTS)

@@ -69,6 +69,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_gradients_go_by_what_variables_were(function: Callable[[Any], Any]) -> None:
     x = ng.tensor([0.7, 0.9], dtype=ng.float64)
@@ -83,6 +84,7 @@ def test_gradients_go_by_what_variables_were(function: Callable[[Any], Any]) -> 
     assert np.allclose((second(x) @ direction).numpy(), curved, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.usefixtures("traced")
 def test_recorded_gradients_go_by_them_too() -> None:
     for function in (of_numbers, of_tensors, removed):
         x = ng.tensor([0.7, 0.9], dtype=ng.float64, requires_grad=True)

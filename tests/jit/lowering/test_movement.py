@@ -109,7 +109,7 @@ MOVES = [
 
 @pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("moved", MOVES)
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(6, in_sample=2))
 @given(st.data())
 def test_numbers_are_eager_ones_without_a_call(
     moved: Callable[[Draw, Any], Move], data: st.DataObject

@@ -153,7 +153,7 @@ def test_turns_are_told_from_parts_of_them_that_are_alike() -> None:
 
 def test_loops_within_loops_are_rolled_up_too() -> None:
     def function(x: Any, rows: Any) -> Any:
-        for i in range(30):
+        for i in range(20):
             total = x * 0.0
             for j in range(60):
                 total = total + ng.cos(x * rows[j]) * rows[i]
@@ -166,7 +166,7 @@ def test_loops_within_loops_are_rolled_up_too() -> None:
     _same(graph, found, [x.numpy(), rows.numpy()])
     (outer,) = _loops(found)
     (inner,) = _loops(outer.graph)
-    assert (outer.length, inner.length) == (30, 60)
+    assert (outer.length, inner.length) == (20, 60)
 
 
 def test_loops_are_alike_only_if_their_operations_are_told_the_same() -> None:

@@ -50,7 +50,7 @@ def test_what_is_computed_once_is_not_kept(
 DIMS = st.sampled_from([(0,), (0, 1), (1,), (1, 2), (2,), (0, 2), None])
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, in_sample=3))
 @given(
     st.lists(DIMS, min_size=2, max_size=4),
     st.sampled_from([(3, 4, 5), (9, 17, 33), (5, 130, 3), (40, 3, 70)]),

@@ -28,10 +28,11 @@ from numgrad.kernels.reduce import argextrema, moments, operations, reductions
 from numgrad.kernels.reduce.driver import parts_of, spans_of
 from numgrad.kernels.reduce.order import PART, TILE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
+from tests.cases import thinned
 
 FLOATS = [np.dtype(name) for name in ("float32", "float64")]
-COMPLEX = [np.dtype(name) for name in ("complex64", "complex128")]
-INTEGERS = [np.dtype(name) for name in ("bool", "uint8", "int32")]
+COMPLEX = [np.dtype(name) for name in thinned(("complex128", "complex64"), 2)]
+INTEGERS = [np.dtype(name) for name in thinned(("bool", "uint8", "int32"), 2)]
 REAL = INTEGERS + FLOATS
 EVERY = REAL + COMPLEX
 
@@ -378,7 +379,7 @@ def test_columns_are_summed_in_the_order_that_is_written_down(n: int, inner: int
 
 
 @pytest.mark.sampled(0.3)
-@pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
+@pytest.mark.parametrize("n", [100, 1000, 10_000, 300_000])
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "lognormal"])
 def test_sum_is_as_accurate_as_numpys(n: int, distribution: str) -> None:
     # Both sums are near-exact at times, so it is the error over some draws that is compared.

@@ -100,7 +100,7 @@ def test_errors_of_polygamma_are_within_the_stated_ulp(dtype):
 
 
 def test_polygamma_of_negative_numbers():
-    x = np.array([-0.4, -1.25, -2.75, -20.125, -1e5 - 0.25])
+    x = np.array([-0.4, -1.25, -2.75, -20.125, -1e4 - 0.25])
     for n in (1, 2, 3, 6):
         found = evaluate(scalar.polygamma, x, np.full(x.size, float(n)))
         exact = [float(mpmath.polygamma(n, mpmath.mpf(v))) for v in x]

@@ -358,7 +358,7 @@ def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
-@pytest.mark.sampled(0.024)
+@pytest.mark.sampled(0.016)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:

@@ -17,6 +17,7 @@ from numgrad.ops.core.domains import POSITIVE, REAL
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.signatures.declared import declare as by_signature_of
 from numgrad.ops.signatures.published import publish
+from tests.cases import examples
 
 NAME = "of_the_users"
 pytestmark = pytest.mark.usefixtures("forgotten", "traced")
@@ -45,7 +46,7 @@ def declare_composition(factor: float) -> Any:
 factors = st.sampled_from([0.5, 1.0, 2.0, -3.0])
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(3, in_sample=2))
 @given(factors=st.lists(factors, min_size=1, max_size=3))
 def test_a_declaration_is_a_citizen_and_declaring_it_again_replaces_it(
     factors: list[float],
@@ -77,7 +78,7 @@ def test_a_declaration_is_a_citizen_and_declaring_it_again_replaces_it(
         assert ng.utils.check_operation(NAME)
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(3, in_sample=2))
 @given(factors=st.lists(factors, min_size=2, max_size=3))
 @pytest.mark.parametrize("by_signature", [False, True])
 def test_what_is_remembered_of_a_composition_is_forgotten_with_its_parts(
@@ -95,7 +96,7 @@ def test_what_is_remembered_of_a_composition_is_forgotten_with_its_parts(
             assert gradient.item() == 4 * factor**3 * number**3
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(3, in_sample=2))
 @given(factor=factors, slope=factors)
 def test_the_checks_find_a_wrong_rule(factor: float, slope: float) -> None:
     function = declare(factor, slope)

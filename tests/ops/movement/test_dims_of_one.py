@@ -6,6 +6,8 @@ import random
 from math import prod
 from typing import Any
 
+import pytest
+
 import numgrad as ng
 
 VIEWS = (
@@ -53,6 +55,7 @@ def _function(call: str, shape: Any, dims: tuple[int, ...], k: int) -> Any:
     return eval(f"lambda x: {code}", names)
 
 
+@pytest.mark.usefixtures("traced")
 def test_strides_are_pytorchs(torch: Any) -> None:
     draw = random.Random(5)
     for number in range(60):
@@ -85,6 +88,7 @@ def _windowed(lib: Any, shape: list[int], order: list[int], steps: list[int]) ->
     return lib.arange(float(step)).as_strided(shape, strides)
 
 
+@pytest.mark.usefixtures("traced")
 def test_copies_keep_them(torch: Any) -> None:
     """Of what fills its memory; the compiled ones as the others."""
     draw = random.Random(6)

@@ -251,7 +251,7 @@ FAMILIES = [
 ]
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, in_sample=12))
 @given(data=st.data())
 def test_calls(data: st.DataObject) -> None:
     """Calls that differ in the target, or in the mode, one after the other."""

@@ -243,6 +243,7 @@ def test_cross_entropy_is_the_likelihood_of_classes():
     assert ng.allclose(F.cross_entropy(ng.tensor(x), one_hot, reduction="none"), found)
 
 
+@pytest.mark.usefixtures("traced")
 def test_a_class_without_dims_is_known_to_compiled_functions_and_batches():
     random = np.random.default_rng(3)
     x, target = ng.tensor(random.normal(size=(3, 4))), ng.tensor(2)

@@ -34,6 +34,7 @@ def outcome(m: Any, line: str, **names: Any) -> Any:
         return type(error).__name__, str(error).splitlines()[0]
 
 
+@pytest.mark.usefixtures("traced")
 def test_divisors_and_multiples_are_pytorchs(torch: Any) -> None:
     for dtype in INTEGERS:
         limits = np.iinfo(dtype)

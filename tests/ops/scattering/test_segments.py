@@ -101,7 +101,7 @@ def test_derivatives_of_any_order_forward_batched_and_compiled(mode: str) -> Non
         return ng.segment_reduce(x, mode, lengths=lengths, axis=axis, initial=0.25) * x.sum()
 
     assert ng.autograd.gradcheck(found, x, check_forward_ad=True)
-    assert ng.autograd.gradgradcheck(found, x)
+    assert ng.autograd.gradgradcheck(found, x, fast_mode=True)
     x = x.detach()
     expected = [found(x[k], lengths[k], 0).numpy() for k in range(2)]
     batch = ng.func.vmap(lambda x, lengths: found(x, lengths, 0))(x, lengths)

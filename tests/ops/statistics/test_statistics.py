@@ -175,6 +175,7 @@ OF_ONE = {
 }
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", OF_ONE)
 def test_derivatives_batches_and_compiled_functions_agree(name):
     assert_all_ways_agree(OF_ONE[name], (4, 4))
