@@ -321,7 +321,11 @@ class Batcher(Worlds):
 
     def set_grad(self, value: bool) -> None:
         """Have the world outside record or not, too."""
-        self._outside.grad = value and self._may_record
+        self._outside.grad = (value or self._has_tangents) and self._may_record
+
+    def records_outside(self) -> bool:
+        """Return whether the world outside records."""
+        return self._outside.grad
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Do nothing: no strides here follow from arguments."""

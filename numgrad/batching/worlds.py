@@ -57,6 +57,7 @@ class Worlds:
         self.randomness = randomness
         self._outside = Outside()
         self._may_record = modes.grad
+        self._has_tangents = modes.unrecorded is not None  # outside, where they go on in no_grad
         self.made = 0  # how many pieces of memory there are inside
         self.selections: list[Selected] = []  # what runs for some of the examples
         self.run = self.runs = 0  # which run this is of a body that is recorded outside
@@ -69,15 +70,16 @@ class Worlds:
         before = {name: getattr(modes, name) for name in names}
         # It may be opened again: by the backward pass of a custom Function, or by the body of a
         # loop outside.
-        outside, may_record = self._outside, self._may_record
+        state = self._outside, self._may_record, self._has_tangents
         self._outside, self._may_record = Outside(), modes.grad
+        self._has_tangents = modes.unrecorded is not None
         modes.trace, modes.saved_hooks = self, ()
         watch(self, sees_calls=True)
         try:
             yield
         finally:
             restore({**modes.__dict__, **before})
-            self._outside, self._may_record = outside, may_record
+            self._outside, self._may_record, self._has_tangents = state
 
     def reopening(self) -> Callable[[], Any]:
         """Return what opens it again, for a body that is recorded outside, as it is now."""

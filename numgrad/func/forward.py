@@ -76,7 +76,7 @@ def jvp(
     -----
     Each operation contributes its own tangent map, so this costs as much as a few evaluations. A
     function for which backward mode raises, because it overwrites a saved tensor, raises here.
-    Unlike PyTorch's, forward mode obeys a ``no_grad`` inside of `func`, as backward mode does.
+    ``no_grad`` concerns backward mode alone: what `func` computes in one has a tangent.
 
     Examples
     --------

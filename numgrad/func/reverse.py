@@ -23,7 +23,7 @@ from numgrad.func.arguments import (
     tensor_leaves,
 )
 from numgrad.graph.backward.accumulate import gradient_edge
-from numgrad.graph.backward.engine import run
+from numgrad.graph.backward.engine import nodes_towards, run
 from numgrad.graph.modes.func_levels import Level, outside_inference
 from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node
@@ -365,15 +365,21 @@ def _run_backward(
             f"grad can be implicitly created only for real scalar outputs but got {value.dtype}"
         )
     roots = [(edge, fresh(np.ones((), dtype)))]
-    if not level.any_outside([value, *aux], inside):
+    if not level.has_unrecorded and not level.any_outside([value, *aux], inside):
         # Nothing but stand-ins is down there, so nothing is fed that is not ours.
         run(roots, keep_graph=False, create_graph=False)
         return [stand_in._grad for stand_in in stand_ins]
     inputs = [gradient_edge(stand_in) for stand_in in stand_ins]
+    needed = None
+    if level.has_unrecorded:
+        captures = [node for node, _ in inputs if node is not None]
+        roots_ = [edge[0]] if edge[0] is not None else []
+        needed = nodes_towards(captures, roots_, level.is_unrecorded)
     return run(
         roots,
         keep_graph=True,
         create_graph=modes.grad and level.recording,
         inputs=inputs,
         accumulate=False,
+        needed=needed,
     )

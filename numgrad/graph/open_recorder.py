@@ -85,6 +85,9 @@ class Recorder(Protocol):
     def set_grad(self, value: bool) -> None:
         """Note that the user switched recording on or off."""
 
+    def records_outside(self) -> bool:
+        """Return what `set_grad` has come to; it can be given back to that."""
+
     def draw(self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]) -> Any:
         """Return random numbers; see `numgrad.ops.creation.generator.drawn`."""
 

@@ -8,9 +8,10 @@ from typing import Any
 from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
 
-__all__ = ["OVERLAPS_PARTLY", "check_overlap", "overlaps"]
+__all__ = ["OVERLAPS_PARTLY", "check_overlap", "overlaps", "warn_of_repeats"]
 
 OVERLAPS_PARTLY = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
@@ -18,7 +19,9 @@ OVERLAPS_PARTLY = (
 )
 
 
-def check_overlap(tensor: Tensor, operands: Sequence[Any], apart: bool = False) -> None:
+def check_overlap(
+    tensor: Tensor, operands: Sequence[Any], apart: bool = False, repeats: bool = False
+) -> None:
     """Raise, in PyTorch's words, if a write to `tensor` could read what it has just written.
 
     Parameters
@@ -30,17 +33,30 @@ def check_overlap(tensor: Tensor, operands: Sequence[Any], apart: bool = False) 
     apart : bool
         Whether an element may be written before another one is read, so that not even the same
         elements may be read.
+    repeats : bool
+        Whether elements may be shown several times.
     """
     array = tensor._array
-    if repeats_elements(array):
+    if not repeats and repeats_elements(array):
         raise RuntimeError(OVERLAPS_ITSELF)
     for operand in operands:
         if isinstance(operand, (tuple, list)):
-            check_overlap(tensor, operand, apart)
+            check_overlap(tensor, operand, apart, repeats)
         elif isinstance(operand, Tensor) and operand._counter is tensor._counter:
             is_partly, is_same = overlaps(array, operand._array)
             if apart if operand is tensor or is_same else is_partly:
                 raise RuntimeError(OVERLAPS_PARTLY)
+
+
+def warn_of_repeats(tensor: Tensor, function: str) -> None:
+    """Warn, as PyTorch does, of writes by an index or a mask to elements shown several times."""
+    if repeats_elements(tensor._array):
+        like = "[indices] = tensor" if function == "index_put" else "[mask] = scalar"
+        warn(
+            f"Use of {function}_ on expanded tensors is deprecated. Please clone() the tensor "
+            "before performing this operation. This also applies to advanced indexing e.g. "
+            f"tensor{like}"
+        )
 
 
 def overlaps(left: Any, right: Any) -> tuple[bool, bool]:

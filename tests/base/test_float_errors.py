@@ -171,7 +171,7 @@ def test_no_operation_lets_numpy_warn(primitive: Any, dtype: str) -> None:
 
 
 @given(case=st.sampled_from(cases(DTYPES)), seed=st.integers(0, 99))
-@settings(max_examples=examples(5))
+@settings(max_examples=examples(5, in_sample=2))
 def test_no_compiled_operation_lets_numpy_warn(case: Any, seed: int) -> None:
     assert_compiled_is_quiet(case, seed)
 

@@ -125,7 +125,7 @@ def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Ope
     if isinstance(primitive, Loop):
         return _loop(primitive, operands, elementwise, fold)
     if not isinstance(primitive, Rows):
-        results = primitive.forward(*map(np.asarray, operands), **value.attributes["parameters"])
+        results = primitive.forward(*map(np.asarray, operands))
         return results if isinstance(results, tuple) else (results,)
     vector = primitive.graph.inputs[0]
     count = prod(vector.shape)

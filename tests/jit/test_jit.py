@@ -42,6 +42,7 @@ class Model:
     bias: Any
 
 
+@pytest.mark.usefixtures("traced")
 def test_arguments_and_results_nest():
     def function(model, pair, *, extra):
         hidden = model.weight * pair.left + model.bias
@@ -76,6 +77,7 @@ def test_another_float_needs_no_other_trace():
     assert scaled.cache_info()[:2] == (1, 1)
 
 
+@pytest.mark.usefixtures("traced")
 def test_ints_bools_and_strings_are_static():
     def power(x, n, negate=False, how="sum"):
         for _ in range(n - 1):
@@ -279,6 +281,7 @@ def test_gradients_pass_finite_differences():
     assert ng.autograd.gradgradcheck(compiled, (x, y))
 
 
+@pytest.mark.usefixtures("traced")
 def test_gradients_reach_captured_tensors():
     weight = tensor(2, 3, requires_grad=True)
     hidden = weight * 2  # not a leaf
@@ -474,12 +477,14 @@ def test_arrays_of_other_types_are_refused():
 # --- what a reviewer broke ------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("traced")
 def test_numpy_scalars_are_traced():
     compiled = ng.jit(lambda x, s: x * s)
     for number in (np.float32(2), np.float32(3), np.int64(4), np.int64(5), np.float64(6)):
         assert compiled(tensor(1), number).item() == number
 
 
+@pytest.mark.usefixtures("traced")
 def test_static_numbers_of_other_types_and_signs_are_others():
     product = ng.jit(lambda x, n: x * n, static_argnums=1)
     whole = ng.tensor([1, 2])
@@ -500,6 +505,7 @@ def test_gradients_are_those_of_the_call():
     assert x.grad.item() == 6
 
 
+@pytest.mark.usefixtures("traced")
 def test_batches_that_a_loop_captures():
     w = tensor(1, 1, requires_grad=True)
     total: Any = 0
@@ -528,6 +534,7 @@ def test_a_gradient_of_another_kind_after_a_change_is_refused():
         grad(y, x, create_graph=True)
 
 
+@pytest.mark.usefixtures("traced")
 def test_captured_tensors_that_change_as_objects():
     w, x = tensor(2), tensor(3)
     compiled = ng.jit(lambda x: (x * w).sum())
@@ -576,6 +583,7 @@ def test_results_of_dispatchers_have_memory_of_their_own():
     assert [result.tolist() for result in results] == [[8, 8], [8, 8], [9, 9], [9, 9]]
 
 
+@pytest.mark.usefixtures("traced")
 def test_results_whose_graph_is_gone_raise_when_their_gradient_is_asked_for():
     @ng.jit
     def step(w):
@@ -603,6 +611,7 @@ def test_arguments_are_not_kept_alive():
     assert array() is None
 
 
+@pytest.mark.usefixtures("traced")
 def test_captured_views_are_read_where_they_are():
     """A transposed view is no array of its own, so writes to the tensor are seen."""
     weights = tensor(1, 2, 3, 4, 5, 6).reshape(2, 3)
@@ -717,6 +726,7 @@ def test_captured_indices_and_masks_may_change(take):
         where.sub_(2)
 
 
+@pytest.mark.usefixtures("traced")
 def test_traces_that_go_by_the_same_numbers_watch_them_once():
     mask = ng.tensor([True, False])
     compiled = ng.jit(lambda x: x[mask].sum() + x[mask].prod() * mask.tolist()[0])
@@ -758,6 +768,7 @@ def test_dispatchers_return_all_arrays_and_numbers():
     assert ng.jit(lambda x: ()).lower(x).dispatcher(x) == ()
 
 
+@pytest.mark.usefixtures("traced")
 def test_results_are_differentiated_one_by_one():
     compiled = ng.jit(lambda x: (x * 2, x.sin()))
     x = tensor(1, 2, requires_grad=True)
@@ -794,6 +805,7 @@ def test_functions_that_write_to_what_they_return_have_pullbacks():
     assert_equal(ng.jit(ng.func.jacrev(function))(x), expected)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.12, by="dtype")
 @pytest.mark.parametrize("number", [0.1, 0.1 + 2j])
 @pytest.mark.parametrize("shape", [(), (3,)])

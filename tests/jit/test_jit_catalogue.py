@@ -141,6 +141,7 @@ def test_other_operations(primitive: Any, sample: Any) -> None:
     assert_same(jit(derived)(*tensors), derived(*tensors))
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("other", [-1.5, 0, 3, 0.25, True])
 @pytest.mark.parametrize("number", [2, 2.5, -3, False])
 def test_numbers_chosen_by_a_mask_are_of_their_own_dtype(number: Any, other: Any) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -292,19 +293,40 @@ def test_an_associative_scan_and_a_hessian_of_it() -> None:
     _close(ng.jit(hessian(function))(x), hessian(function)(x))
 
 
-def test_a_compiled_loop_without_end_ends_on_ctrl_c() -> None:
-    endless = ng.jit(lambda x: while_loop(lambda x: x < 10.0, lambda x: x * 0.5, x))
-    assert endless(ng.tensor(20.0)).item() == 20.0  # compiled
+def _many_times(function: Any) -> Any:
+    """Return a function that does what one does in each turn of a loop within a loop."""
+
+    def body(c: Any, row: Any) -> Any:
+        return scan(lambda c, _: (function(c), None), c, length=10)[0], None
+
+    return lambda x: scan(body, x, length=100)[0]
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, grad, _many_times], ids=["value", "gradient", "in loops"]
+)
+def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
+    endless = ng.jit(transform(lambda x: while_loop(lambda x: x < 10.0, lambda x: x.sin(), x)))
+    found = endless(ng.tensor(20.0)).item()  # compiled
+    pressed: list[float] = []
+
+    def press() -> None:
+        pressed.append(time.process_time())
+        os.kill(os.getpid(), signal.SIGINT)
+
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    press = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    press.start()
+    later = threading.Timer(0.2, press)
+    start = time.process_time()
+    later.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             endless(ng.tensor(1.0))
     finally:
-        press.join()
+        later.join()
         signal.signal(signal.SIGINT, before)
-    assert endless(ng.tensor(20.0)).item() == 20.0
+    # A gradient does not go back over the turns that there were by then, and loops around it end.
+    assert time.process_time() - pressed[0] < 0.5 * (pressed[0] - start)
+    assert endless(ng.tensor(20.0)).item() == found
 
 
 @pytest.mark.sampled(0.15)

@@ -14,7 +14,12 @@ import numpy as np
 __all__ = ["answer"]
 
 # What is said once a process stands in no answer: who says it depends on who came first.
-ONCE = ("TypedStorage is deprecated", "This overload of")
+ONCE = (
+    "TypedStorage is deprecated",
+    "This overload of",
+    "The reduce argument of torch.scatter",
+    "index_reduce() is in beta",
+)
 
 
 def answer(library: Any, code: str, setup: str = "") -> str:

@@ -92,11 +92,17 @@ class _Recorded:
             self._results = [
                 _hanging(result, edge) for result, edge in zip(results, self._edges, strict=True)
             ]
+        self._prepare()
+        level.cut([*results, *others])
         inside: set[Node] = set()
         self._outside = level.any_outside([*results, *others], inside)
         self.outputs = [level.release(result, inside) for result in results]
         self.others = [level.release(other, inside) for other in others]
         level.release_written(inside)
+
+    def _prepare(self) -> None:
+        """Find out how the map goes, while the graph is all there."""
+        raise NotImplementedError
 
     def _released(self, found: list[Tensor | None], records: bool) -> list[Tensor | None]:
         """Return what came of a map as the caller gets it."""
@@ -120,9 +126,16 @@ class BackwardMap:
     ----------
     results : sequence of Tensor
     inputs : sequence of edges
+    without : callable, optional
+        Whether no gradient goes through a node.
     """
 
-    def __init__(self, results: Sequence[Tensor], inputs: Sequence[Edge]) -> None:
+    def __init__(
+        self,
+        results: Sequence[Tensor],
+        inputs: Sequence[Edge],
+        without: Callable[[Node], bool] | None = None,
+    ) -> None:
         self._results = results
         self._inputs = inputs
         self._edges = [gradient_edge(result) for result in results]
@@ -130,6 +143,7 @@ class BackwardMap:
         self.nodes = self._needed = nodes_towards(
             [node for node, _ in inputs if node is not None],
             [node for node, _ in [self._edges[i] for i in self._moving] if node is not None],
+            without,
         )
 
     def __call__(
@@ -188,7 +202,10 @@ class PullBack(_Recorded):
 
     def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
         super().__init__(function, primals, False, Level())
-        self._pull = BackwardMap(self._results, self._inputs)
+
+    def _prepare(self) -> None:
+        without = self._level.is_unrecorded if self._level.has_unrecorded else None
+        self._pull = BackwardMap(self._results, self._inputs, without)
 
     def __call__(
         self,
@@ -256,8 +273,10 @@ class Linearized(_Recorded):
         guarded: bool = True,
         writes: bool = False,
     ) -> None:
-        super().__init__(function, primals, True, Level(guarded, writes))
-        self._push = PushForward(self._edges, self._inputs)
+        super().__init__(function, primals, True, Level(guarded, writes, forward=True))
+
+    def _prepare(self) -> None:
+        self._push = PushForward(self._edges, self._inputs, self._level.is_unrecorded)
 
     def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:
         """Return the tangents of the results, None where they depend on no argument.
@@ -277,8 +296,7 @@ class Linearized(_Recorded):
         """
         if _are_few(primals):
             return None
-        push = PushForward(self._edges, self._inputs)  # what one remembers is of where it is run
-        if not can_batch(push.nodes, primals):
+        if not can_batch(self._push.nodes, primals):
             return None
         records = self._records(())
         found: list[list[Tensor | None]] = []
@@ -287,7 +305,8 @@ class Linearized(_Recorded):
             def column(vector: Tensor, number: int = number) -> list[Tensor | None]:
                 given: list[Tensor | None] = [None] * len(primals)
                 given[number] = vector
-                pushed = PushForward(self._edges, self._inputs)(given, records)
+                # What one remembers is of where it is run.
+                pushed = self._push.renewed()(given, records)
                 return [
                     None if tangent is None else lie_as(tangent, output._array)
                     for tangent, output in zip(pushed, self.outputs, strict=True)

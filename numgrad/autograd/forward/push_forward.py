@@ -9,7 +9,9 @@ nothing is computed anew, one recording serves any number of directions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from numgrad.base.halves import HALF
 from numgrad.graph.backward.backward import grad
 from numgrad.graph.backward.engine import nodes_towards
 from numgrad.graph.modes.func_levels import Level, StandIn
+from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
@@ -33,6 +36,7 @@ __all__ = ["PushForward", "TangentMaps"]
 
 Tangents = Sequence[Tensor | None]
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype
+_AS_IT_IS = nullcontext()
 _OVER = Level()  # what stands in for cotangents is of no call that still runs
 
 
@@ -156,9 +160,16 @@ class PushForward:
         Where the results hang.
     inputs : sequence of edges
         Where the tensors hang whose tangents will be given.
+    unrecorded : callable, optional
+        Whether a node was made with recording switched off: then so is what its tangents need.
     """
 
-    def __init__(self, outputs: Sequence[Edge], inputs: Sequence[Edge]) -> None:
+    def __init__(
+        self,
+        outputs: Sequence[Edge],
+        inputs: Sequence[Edge],
+        unrecorded: Callable[[Node], bool] | None = None,
+    ) -> None:
         self._outputs = outputs
         self._inputs = inputs
         sources = [node for node, _ in inputs if node is not None]
@@ -166,6 +177,8 @@ class PushForward:
         self.nodes = sorted(
             nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
         )
+        self._edges = [(node.targets, node.numbers) for node in self.nodes]  # they may be cut
+        self._aside = {node for node in self.nodes if unrecorded is not None and unrecorded(node)}
         self._maps = TangentMaps()
         # After which node a tangent is needed no more: memory goes as soon as it can.
         self._last: dict[Node, Node] = {}
@@ -175,6 +188,12 @@ class PushForward:
                     self._last[target] = node
         for root in roots:
             self._last.pop(root, None)
+
+    def renewed(self) -> PushForward:
+        """Return the same map, which remembers nothing of where it was run."""
+        other = copy.copy(self)
+        other._maps = TangentMaps()
+        return other
 
     def __call__(self, tangents: Tangents, record: bool) -> list[Tensor | None]:
         """Return the tangents of the outputs, None where no input has any influence.
@@ -191,16 +210,18 @@ class PushForward:
             if tangent is not None:
                 table[edge] = tangent
         with recording(record):
-            for node in self.nodes:
+            for node, (targets, numbers) in zip(self.nodes, self._edges, strict=True):
                 incoming = [
                     None if target is None else table.get((target, number))
-                    for target, number in zip(node.targets, node.numbers, strict=True)
+                    for target, number in zip(targets, numbers, strict=True)
                 ]
                 if any(tangent is not None for tangent in incoming):
-                    for number, tangent in enumerate(self._maps.push(node, incoming)):
+                    with no_grad() if node in self._aside else _AS_IT_IS:
+                        pushed = self._maps.push(node, incoming)
+                    for number, tangent in enumerate(pushed):
                         if tangent is not None:
                             table[node, number] = tangent
-                for target in node.targets:
+                for target in targets:
                     if target is not None and self._last.get(target) is node:
                         for number in range(target.num_outputs):
                             table.pop((target, number), None)

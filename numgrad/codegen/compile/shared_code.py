@@ -65,16 +65,11 @@ class SharedCode:
 
 def symbols_of(library: Any) -> tuple[list[str], list[str]]:
     """Name what a compiled library expects to find in the process, and what it defines."""
-    module = library._final_module
-    needed = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if value.is_declaration and not value.name.startswith("llvm.")
-    ]
-    module = library._get_module_for_linking()
-    defined = [
-        value.name
-        for value in (*module.functions, *module.global_variables)
-        if not value.is_declaration
-    ]
+    module, needed, defined = library._final_module, list[str](), list[str]()
+    for value in (*module.functions, *module.global_variables):
+        name = value.name
+        if not value.is_declaration:
+            defined.append(name)
+        elif not name.startswith("llvm."):
+            needed.append(name)
     return sorted(needed), sorted(defined)

@@ -11,7 +11,7 @@ a function that is traced, and while tangents are computed, they travel as tenso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
@@ -264,8 +264,13 @@ def _request(
     return Request(by_tensors, [None] * len(inputs), captures, needed)
 
 
-def nodes_towards(captures: Iterable[Node], roots: Sequence[Node]) -> set[Node]:
-    """Return the nodes that must run so that gradients arrive at `captures`."""
+def nodes_towards(
+    captures: Iterable[Node], roots: Sequence[Node], without: Callable[[Node], bool] | None = None
+) -> set[Node]:
+    """Return the nodes that must run so that gradients arrive at `captures`.
+
+    None goes through a node for which `without` is true.
+    """
     captures = set(captures)
     # What is older than all of them cannot lead to one of them.
     oldest = min([node.sequence for node in captures], default=0)
@@ -276,6 +281,8 @@ def nodes_towards(captures: Iterable[Node], roots: Sequence[Node]) -> set[Node]:
             if target is not None and target not in reached and target.sequence >= oldest:
                 reached.add(target)
                 stack.append(target)
+    if without is not None:
+        reached = {node for node in reached if not without(node)}
     needed: set[Node] = set()
     for node in sorted(reached, key=lambda node: node.sequence):  # targets come before
         if any(target in needed or target in captures for target in node.targets):

@@ -16,6 +16,7 @@ from typing import Any
 
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.modes.state import interceptors, modes
+from numgrad.graph.modes.unrecorded import Unrecorded
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor, is_inference
 
@@ -71,6 +72,8 @@ class Level:
         ``backward``.
     writes : bool
         Whether it may write to what it captured, as far as no outer function is kept from that.
+    forward : bool
+        Whether it is differentiated in forward mode, which goes on in a ``no_grad`` inside.
 
     Attributes
     ----------
@@ -94,8 +97,10 @@ class Level:
     """
 
     __slots__ = (
+        "_forward",
         "_guarded",
         "_previous",
+        "_unrecorded",
         "alive",
         "arguments",
         "generated",
@@ -106,8 +111,10 @@ class Level:
         "written",
     )
 
-    def __init__(self, guarded: bool = True, writes: bool = False) -> None:
+    def __init__(self, guarded: bool = True, writes: bool = False, forward: bool = False) -> None:
         self._guarded = guarded
+        self._forward = forward
+        self._unrecorded: Unrecorded | None = None
         self.writes = writes
         self.start = next_sequence()
         self.recording = modes.grad
@@ -119,7 +126,13 @@ class Level:
         self._previous: tuple[Any, ...] = ()
 
     def __enter__(self) -> Level:
-        self._previous = (modes.grad, modes.inference, modes.claimed, modes.level, modes.covered)
+        self._previous = (
+            *(modes.grad, modes.inference, modes.claimed, modes.level, modes.covered),
+            *(modes.unrecorded, modes.stretch),
+        )
+        if self._forward and modes.unrecorded is None:
+            modes.unrecorded = Unrecorded()
+        self._unrecorded, modes.stretch = modes.unrecorded, None
         modes.covered = modes.covered or modes.inference or self._guarded
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
@@ -133,7 +146,25 @@ class Level:
         self.outer = []
         if self._guarded:
             interceptors.remove(self)
-        modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
+        if modes.unrecorded is not None:  # that the function left as it was set
+            modes.unrecorded.end()
+        modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous[:5]
+        modes.unrecorded, modes.stretch = self._previous[5:]
+
+    def is_unrecorded(self, node: Node) -> bool:
+        """Whether a node was made in a ``no_grad`` of the function, and is for tangents alone."""
+        return self._unrecorded is not None and self._unrecorded.covers(node, self.start)
+
+    @property
+    def has_unrecorded(self) -> bool:
+        """Whether there may be such nodes."""
+        return bool(self._unrecorded)
+
+    def cut(self, results: Iterable[Tensor]) -> None:
+        """Cut such nodes off from where results depend on, once no forward mode needs them."""
+        if self._unrecorded and self._previous[5] is None:
+            edges = [gradient_edge(each) for each in results if each._edge is not NO_EDGE]
+            self._unrecorded.cut([node for node, _ in edges if node is not None])
 
     @property
     def keeper(self) -> Level | None:

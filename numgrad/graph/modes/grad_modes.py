@@ -28,10 +28,30 @@ def _set_grad(value: bool) -> None:
     """Record from now on, or not; inference mode only pretends."""
     if modes.inference:
         modes.claimed = value
+    elif modes.unrecorded is not None:
+        modes.unrecorded.switch(value)
     else:
         modes.grad = value
     if interceptors and modes.trace is not None:
         modes.trace.set_grad(value)
+
+
+def _setting() -> tuple[Any, ...]:
+    """Return how this thread records now, for `_restore`."""
+    trace = modes.trace if interceptors else None
+    outside = None if trace is None else trace.records_outside()
+    return is_grad_enabled(), outside, modes.grad, modes.stretch
+
+
+def _restore(before: tuple[Any, ...]) -> None:
+    """Record as then; inference mode only pretends."""
+    enabled, outside, *setting = before
+    if modes.inference or modes.unrecorded is None:
+        _set_grad(enabled)
+    else:
+        modes.unrecorded.restore(*setting)
+    if interceptors and modes.trace is not None:
+        modes.trace.set_grad(enabled if outside is None else outside)
 
 
 def is_grad_enabled() -> bool:
@@ -42,7 +62,7 @@ def is_grad_enabled() -> bool:
     ...     ng.is_grad_enabled()
     False
     """
-    return modes.grad or (modes.inference and modes.claimed)
+    return (modes.grad and modes.stretch is None) or (modes.inference and modes.claimed)
 
 
 def is_inference_mode_enabled() -> bool:
@@ -93,14 +113,14 @@ class no_grad(Mode):  # noqa: N801 - PyTorch's name
         return decorated(cls, function)
 
     def __init__(self, function: Any = None) -> None:
-        self._previous = True
+        self._previous = (True, None, True, None)
 
     def __enter__(self) -> None:
-        self._previous = is_grad_enabled()
+        self._previous = _setting()
         _set_grad(self._value)
 
     def __exit__(self, *exception: object) -> None:
-        _set_grad(self._previous)
+        _restore(self._previous)
 
 
 class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
@@ -138,7 +158,7 @@ class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
                 f"{type(mode).__name__}"
             )
         self.mode = mode
-        self._previous = is_grad_enabled()
+        self._previous = _setting()
         _set_grad(mode)
 
     def __repr__(self) -> str:
@@ -149,14 +169,14 @@ class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Function) -> Function:
-        _set_grad(self._previous)  # a decorator sets nothing until the function is called
+        _restore(self._previous)  # a decorator sets nothing until the function is called
         return super().__call__(function)
 
     def __enter__(self) -> None:
         _set_grad(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        _set_grad(self._previous)
+        _restore(self._previous)
 
 
 class inference_mode(Mode):  # noqa: N801 - PyTorch's name
@@ -183,7 +203,7 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode
-        self._previous = (True, False, False)
+        self._previous = (True, False, False, None)
 
     def clone(self) -> inference_mode:
         """Return the same setting, to be entered for one call of a decorated function."""
@@ -191,15 +211,17 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
         return made
 
     def __enter__(self) -> None:
-        self._previous = (modes.grad, modes.inference, modes.claimed)
-        self._set(not self.mode, self.mode, False)
+        self._previous = (modes.grad, modes.inference, modes.claimed, modes.stretch)
+        self._set(not self.mode, self.mode, False, None)
 
     def __exit__(self, *exception: object) -> None:
         self._set(*self._previous)
 
-    def _set(self, grad: bool, inference: bool, claimed: bool) -> None:
+    def _set(self, grad: bool, inference: bool, claimed: bool, stretch: Any) -> None:
         # By what changes, not by who is entered or left: that may be in any order.
         note_inference(inference)
+        if modes.unrecorded is not None:
+            modes.unrecorded.restore(grad, stretch)
         modes.grad, modes.inference, modes.claimed = grad, inference, claimed
 
 

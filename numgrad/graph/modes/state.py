@@ -37,6 +37,10 @@ class _Modes(threading.local):
     covered = False  # whether inference tensors may be saved: in what `numgrad.func` differentiates
     multithreading = True  # what `set_multithreading_enabled` was told
     running: Any = None  # in anomaly mode: the node that the engine runs
+    # In a function that forward mode differentiates: what of it runs with recording switched off,
+    # and since when it is (numgrad.graph.modes.unrecorded).
+    unrecorded: Any = None
+    stretch: Any = None
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
     saved_hooks: tuple[Any, ...] = ()  # pairs (numgrad.graph.saved_tensors)
     keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)

@@ -235,7 +235,9 @@ def _grew(guard: Guard) -> bool:
         values = guard.value[len(held) :]
         return all(k in found and _is_same(found[k], v) for k, v in zip(held, values, strict=True))
     if guard.text.startswith("same_names"):
-        return set(guard.value) <= own_dict(guard.object).keys()
+        thing = guard.object
+        names = thing.__dict__ if is_a(thing, type) else own_dict(thing)
+        return set(guard.value) <= names.keys()
     return "not in" in guard.text or "not has" in guard.text
 
 

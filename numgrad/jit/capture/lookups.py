@@ -8,7 +8,7 @@ import gc
 import os
 from collections import deque
 from collections.abc import Callable
-from types import CodeType, FunctionType, MemberDescriptorType, ModuleType
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,12 @@ class Lookups:
         """Return an attribute that is read, and watch it."""
         here = f"{label}.{name}"
         value = behind(value)
+        if is_a(value, MethodType):
+            if name == "__self__":
+                return value.__self__
+            value = value.__func__  # which has what a method is asked for
+            if name == "__func__":
+                return value
         refuse_source(value, label)
         if name == "__dict__" and is_a(value, (type, ModuleType)):
             self.visit(value, label)
@@ -195,10 +201,11 @@ class Lookups:
             return self._asked(value, f"{{o}}.{name}", label, lambda: getattr(value, name))
         if is_a(raw, FunctionType):
             self.guards.add(label, f"{{o}}.{name}.__func__ is {{v}}", value, raw)
-        else:
-            self._watch_classes(type(value), owner, name, raw, label)
-            if not _is_data_descriptor(raw):
-                self.guards.add(label, "not has_own({o}, {k})", value, key=name)
+            self._bind(raw, value, label)
+            return MethodType(raw, value)
+        self._watch_classes(type(value), owner, name, raw, label)
+        if not _is_data_descriptor(raw):
+            self.guards.add(label, "not has_own({o}, {k})", value, key=name)
         self._bind(raw, value, label)
         return STOP
 

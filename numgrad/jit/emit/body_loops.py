@@ -23,6 +23,7 @@ from numgrad.codegen.loops import (
     Load,
     Name,
     Number,
+    Return,
     Statement,
     Store,
     While,
@@ -38,7 +39,9 @@ from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 
-__all__ = ["Body", "copied", "loop_function"]
+__all__ = ["ENDED", "Body", "copied", "loop_function"]
+
+ENDED = "ended"  # whether a signal ended a loop, which all loops around it go by
 
 # Turns of a loop without end between two looks at whether Ctrl-C was pressed: milliseconds.
 TURNS_BETWEEN_SIGNALS, LONG_TURNS_BETWEEN_SIGNALS = 1 << 20, 1 << 12
@@ -56,6 +59,7 @@ class Body(Protocol):
     graph: Graph
     is_small: bool
     outside: set[str]  # results that whoever calls it has made
+    can_end: bool  # whether a loop within may be ended by a signal
 
     def given(self, inputs: Sequence[Value], *, known: bool = False) -> list[Statement]:
         """Take arguments."""
@@ -77,7 +81,8 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     """Return the function of a loop: of its operands, and of arrays for its results.
 
     What a body hands on to the next turn is held in registers if it is short. A loop over unit
-    vectors is called with the first one and the last, excluded, in front of all others.
+    vectors is called with the first one and the last, excluded, in front of all others. One that a
+    signal may end returns whether it did.
     """
     buffers, graph, of_vectors = body.emitted.buffers, body.graph, isinstance(loop, Rows)
     carries = graph.inputs[: loop.carries]
@@ -109,9 +114,12 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     turn = [*begin, *results.before, *body.steps(), *results.after]
     lines += body.room()
     turn += [*_moved(body, carries, handed_on, lines), *end]
+    can_end = body.can_end or (isinstance(loop, Loop) and loop.stops)
+    lines += [Assign(ENDED, ZERO)] * can_end
     lines += _turns(loop, turn, body)
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)
+    lines += [Return(Name(ENDED))] * can_end
     parameters = ["start", "stop"] * of_vectors
     parameters += [f"from_{k}" for k in range(loop.carries)]
     parameters += [f"rows_{k}" for k in range(loop.rows)]
@@ -157,7 +165,8 @@ def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Stateme
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
         between = TURNS_BETWEEN_SIGNALS if body.is_small else LONG_TURNS_BETWEEN_SIGNALS
         asks = combine("==", combine("%", "k", between), between - 1)
-        interrupt = If(call(_INTERRUPTED), [Break()])
+        cleared = _without_counts(body, loop)
+        interrupt = If(call(_INTERRUPTED), [*cleared, Assign(ENDED, ONE), Break()])
         following = Assign("k", combine("+", "k", 1))
         return [Assign("k", ZERO), While(goes_on, [*turn, If(asks, [interrupt]), following])]
     count: Expression = Number(loop.length)
@@ -168,6 +177,15 @@ def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Stateme
     last = combine("-", "turns", 1)
     back = Assign("k", combine("-", last, "turn"))
     return [Assign("turns", count), For("turn", ZERO, Name("turns"), [back, *turn])]
+
+
+def _without_counts(body: Body, loop: Loop) -> list[Statement]:
+    """Return what clears the counts among the carries: for so many turns others would go on."""
+    return [
+        Store(Name(body.emitted.buffers[value]), ZERO, ZERO)
+        for value in body.graph.inputs[: loop.carries]
+        if not value.shape and value.dtype.kind in "iu"
+    ]
 
 
 class _Stacked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,8 +31,7 @@ from numgrad.jit.ir.graph import Graph, Value
 __all__ = ["STEPS", "captured_array", "interpreted_step", "with_recipe"]
 
 # What compiled code calls back, under keys that no other process has.
-STEPS: dict[str, Any] = {}
-_numbers = itertools.count()
+STEPS: dict[int, Any] = {}
 
 
 def interpreted_step(
@@ -90,27 +88,37 @@ def _dispatcher_of(
 def _call_back(
     function: Callable[..., Any], given: list[str], results: dict[str, str], helpers: list[Function]
 ) -> Statement:
-    """Add a function that has the interpreter call one of ours, and return the call of it.
+    """Have the interpreter call one of our functions: return the call of the helper that does it.
 
-    It is no kernel of ours: where the GIL was released, Numba warns of calls of the interpreter.
+    Numba takes long to compile a helper, so that there is one for all steps that take as many
+    arrays and give arrays of the same types. It is no kernel of ours: where the GIL was released,
+    Numba warns of calls of the interpreter.
     """
-    key = _enter(function)
-    name = f"step_{sum(helper.name.startswith('step_') for helper in helpers)}"
+    arrays = [f"given_{k}" for k in range(len(given))]
+    found = {f"found_{k}": kind for k, kind in enumerate(results.values())}
     # The interpreter looks names up in another module than this one.
     module = call(Name("__import__"), Number(__name__), None, None, Number(["STEPS"]))
-    step = call(Load(Attribute(module, "STEPS"), Number(key), True), *given)
-    returned = Tuple(tuple(Name(result) for result in results)) if results else Number(None)
-    done = Interpreted(tuple(results.items()), [_unpacked(results, step)])
-    helpers.append(Function(name, given, [done, Return(returned)]))
-    return _unpacked(results, call(Name(name), *given))
+    step = call(Load(Attribute(module, "STEPS"), Name("key"), True), *arrays)
+    returned = Tuple(tuple(Name(result) for result in found)) if found else Number(None)
+    body: list[Statement] = [
+        Interpreted(tuple(found.items()), [_unpacked(found, step)]),
+        Return(returned),
+    ]
+    parameters = ["key", *arrays]
+    same = [each for each in helpers if (each.parameters, each.body) == (parameters, body)]
+    if not same:
+        name = f"step_{sum(helper.name.startswith('step_') for helper in helpers)}"
+        same = [Function(name, parameters, body)]
+        helpers += same
+    return _unpacked(results, call(Name(same[0].name), Number(_enter(function)), *given))
 
 
 def _unpacked(results: dict[str, str], value: Call) -> Statement:
     return Unpack(tuple(results), value) if results else Do(value)
 
 
-def _enter(function: Any) -> str:
-    key = f"{os.getpid()}-{os.urandom(6).hex()}-{next(_numbers)}"
+def _enter(function: Any) -> int:
+    key = int.from_bytes(os.urandom(7), "big")
     STEPS[key] = function
     return key
 

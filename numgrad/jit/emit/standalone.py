@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import (
-    INLINED_STATEMENTS,
-    STACK_BYTES,
-)
+from numgrad.base.tuning import INLINED_STATEMENTS, STACK_BYTES
 from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.loop_distribution import on_stack
 from numgrad.codegen.loop_passes import in_order, names_in, statement_count
 from numgrad.codegen.loops import (
+    ONE,
     ZERO,
     Assign,
     Attribute,
+    Break,
     Do,
     Expression,
     For,
@@ -41,7 +40,7 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.jit.emit.body_loops import copied, loop_function
+from numgrad.jit.emit.body_loops import ENDED, copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step, with_recipe
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
@@ -67,7 +66,6 @@ from numgrad.kernels.matrices.unrolled import UnrolledCall
 __all__ = ["standalone_dispatcher", "standalone_loop"]
 
 Build = Callable[..., Any]
-
 
 _AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument", "distinct"),
@@ -134,7 +132,7 @@ def _loop_function(
     helpers: list[Function],
     name: str,
 ) -> Function:
-    body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_")
+    body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_", is_body=True)
     return loop_function(body, loop, name)
 
 
@@ -148,9 +146,9 @@ class _Standalone:
     build : callable
         Makes the program of a graph within this one.
     helpers : list of Function
-        What the function calls is added to them.
-    name : str
-        What names of functions that it calls begin with.
+        What the function calls is added to them, by names that begin with `name`.
+    is_body : bool
+        Whether it is done in the turns of a loop.
     """
 
     def __init__(
@@ -160,13 +158,14 @@ class _Standalone:
         build: Build,
         helpers: list[Function],
         name: str = "",
+        is_body: bool = False,
     ) -> None:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
         self.is_small = emitted.has_few(emitted.nests) and all(
             isinstance(step, Nest) or is_small_step(step.value) for step in self.plan.steps
         )
-        self.name = name
+        self.name, self.is_body, self.can_end = name, is_body, False
         self.memory: list[Statement] = []  # what makes room for results of steps, once
         self.numbers = count()  # of what is named here
         self.outside: set[str] = set()  # results that the caller has made
@@ -444,7 +443,8 @@ class _Standalone:
         """Return what does a loop."""
         name = f"{self.name}loop_{next(self.numbers)}"
         emitted = emit(loop.graph, loop.own)
-        self.helpers.append(_loop_function(loop, emitted, self.build, self.helpers, name))
+        function = _loop_function(loop, emitted, self.build, self.helpers, name)
+        self.helpers.append(function)
         lines: list[Statement] = []
         given: list[Any] = [0, loop.count] if isinstance(loop, Rows) else []
         given += [self._compact(operand, lines) for operand in value.operands]
@@ -458,7 +458,11 @@ class _Standalone:
             elif found not in self.outside:
                 self.memory.append(self._result(found, shape, dtype))
             given.append(found)
-        return [*lines, Do(call(Name(name), *given))]
+        run = call(Name(name), *given)
+        if self.is_body and isinstance(function.body[-1], Return):
+            self.can_end = True
+            return [*lines, If(run, [Assign(ENDED, ONE), Break()])]
+        return [*lines, Do(run)]
 
     def _result(self, name: str, shape: tuple[int, ...], dtype: Any) -> Statement:
         """Return what makes memory for a result of a loop; a short one is copied where it goes."""

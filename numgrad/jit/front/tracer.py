@@ -44,7 +44,8 @@ from numgrad.jit.lowering.draws import STATE_DTYPE, STATE_SHAPE, Drawing
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.movement import MOVES
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
-from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
+from numgrad.jit.lowering.primitives import LOWERINGS, lower_elementwise
+from numgrad.jit.lowering.reductions import IN_MEMORY_ORDER, REDUCTIONS
 from numgrad.jit.lowering.storage import write_place
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_by, empty_like
@@ -60,7 +61,7 @@ Array = np.ndarray[Any, Any]
 
 Leaves = list[Any]  # tensors, and None where a pytree has it
 
-_LOWERINGS = {**LOWERINGS, **GATHERINGS, **MOVES}
+_LOWERINGS = {**LOWERINGS, **REDUCTIONS, **GATHERINGS, **MOVES}
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
 
@@ -84,9 +85,10 @@ class Tracer(TracedValues):
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations recorded here."""
-        names = ("trace", "saved_hooks", "watching")
+        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
+        modes.unrecorded = modes.stretch = None  # it is for callers that differentiate nothing, too
         watch(self, sees_calls=True)
         try:
             with without_collections():
@@ -142,8 +144,11 @@ class Tracer(TracedValues):
                 pass
             else:
                 place, follows = place_like(primitive, arrays, parameters)
-                value = _with_origin(result, self.origin(primitive.name))
-                return self._array(value, place, follows, primitive.gaps)
+                origin = self.origin(primitive.name)
+                if isinstance(result, tuple):
+                    values = [_with_origin(value, origin) for value in result]
+                    return tuple([self._array(value, None, follows) for value in values])
+                return self._array(_with_origin(result, origin), place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
 
     def _order(self, array: Any) -> Order | None:
@@ -328,6 +333,10 @@ class Tracer(TracedValues):
 
     def set_grad(self, value: bool) -> None:
         """Do nothing: recording goes by the mode."""
+
+    def records_outside(self) -> bool:
+        """Return what changes nothing."""
+        return True
 
     def draw(
         self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]

@@ -67,6 +67,7 @@ _REFLECTIVE = frozenset((
     "copy", "deepcopy", "locals",
 ))
 # fmt: on
+_OF_CLASSES = frozenset(("vars", "dir", "__dict__"))  # and what is in a class
 _BLIND = tuple(getattr(builtins, name) for name in BLIND)
 _BY_NAME = (operator.attrgetter, operator.methodcaller)
 _BYTES = (bytearray, memoryview, packed.array)  # of numbers
@@ -409,6 +410,10 @@ class Watch(ArrayLookups):
                                 refuse_source(found, f"{label}.{name}")
                             self.visit(found, f"{label}.{name}")
         for value, label in self.looked_at:
+            is_asked = is_a(value, type) and not _OF_CLASSES.isdisjoint(self._words)
+            if is_asked and not self.libraries.has_class(value):
+                names = tuple(value.__dict__)
+                self.guards.add(label, "same_names({o}.__dict__, {v})", value, names)
             is_watched = not is_a(value, (type, ModuleType, Tensor)) and type(value).__dictoffset__
             if is_watched and self._is_open(value):
                 names = tuple(own_dict(value))

@@ -28,8 +28,8 @@ check       the operand, whose elements are positions; raises if the second, a t
             that one is below ``low`` or not below ``size``, of dim ``dim``; ``kind`` says in which
             words
 matmul      the product of two matrices
-call        a primitive of the catalogue as it stands: ``primitive, parameters``; its results are
-            had by ``item``
+call        a primitive of the catalogue with its parameters, as it stands: ``primitive``; its
+            results are had by ``item``
 item        one result of a call: ``position``
 route       a part of a scatter with its positions: made by schedules, for loops to compute at once
 (others)    elementwise, by the name of the scalar operation

@@ -30,7 +30,7 @@ _FORMS: dict[str, tuple[int | None, frozenset[str]]] = {
     "scatter": (None, frozenset(("maps", "adds"))),
     "check": (2, frozenset(("kind", "low", "size", "dim"))),
     "matmul": (2, frozenset()),
-    "call": (None, frozenset(("primitive", "parameters"))),
+    "call": (None, frozenset(("primitive",))),
     "item": (1, frozenset(("position",))),
 }
 

@@ -118,7 +118,7 @@ def results_of(
     whole: Any, operands: Sequence[Value], metas: Sequence[Any], origin: str
 ) -> list[Value]:
     """Return the results of a call, of which shape and dtype are given."""
-    call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole, parameters={})
+    call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole)
     return [
         Value("item", (call,), shape, dtype, origin, position=position)
         for position, (shape, dtype) in enumerate(metas)

@@ -25,17 +25,15 @@ from numgrad.jit.ir.constructors import (
     permute,
     reduce,
     reshape,
-    restore_dims,
     update,
 )
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.ir.memory_order import Order, flipped
+from numgrad.jit.ir.memory_order import flipped
 from numgrad.jit.lowering.storage import update_at
 from numgrad.kernels.move.strides import extent, may_overlap
-from numgrad.kernels.reduce.moments import exponential_rows
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 
-__all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
+__all__ = ["LOWERINGS", "lower_elementwise"]
 
 Lowering = Callable[..., Any]
 Dims = tuple[int, ...]
@@ -44,18 +42,6 @@ Dims = tuple[int, ...]
 _Step = tuple[str, tuple[int, ...], tuple[int, ...], np.dtype[Any], Any]
 _BOOL = np.dtype(bool)
 LOWERINGS: dict[str, Lowering] = {}
-# Reductions that go by memory. Their lowerings are told the order of the operand in it;
-# those that have none get it as it lies there.
-IN_MEMORY_ORDER = {
-    "nansum",
-    "prod",
-    "prod_over_dim",
-    "std",
-    "std_mean",
-    "var",
-    "var_mean",
-    "vector_norm",
-}
 
 
 def lowering(*names: str) -> Callable[[Lowering], Lowering]:
@@ -67,12 +53,6 @@ def lowering(*names: str) -> Callable[[Lowering], Lowering]:
         return function
 
     return enter
-
-
-def reduction(*names: str) -> Callable[[Lowering], Lowering]:
-    """Enter a function as the lowering of primitives that reduce in the order of memory."""
-    IN_MEMORY_ORDER.update(names)
-    return lowering(*names)
 
 
 def lower_elementwise(
@@ -205,112 +185,7 @@ def _flip(value: Value, dims: Dims) -> Value:
     return flipped(value, dims)
 
 
-# --- reductions -----------------------------------------------------------------------------------
-
-
-def _all_dims(value: Value) -> Dims:
-    return tuple(range(len(value.shape)))
-
-
-def _in_dtype(value: Value, dtype: Any) -> Value:
-    return value if dtype is None else cast(value, np.dtype(dtype))
-
-
-def _kept(result: Value, value: Value, dims: Sequence[int], keepdim: bool) -> Value:
-    return restore_dims(result, value.shape, dims) if keepdim and dims else result
-
-
-def _reduced(kind: str, value: Value, dims: Sequence[int], order: Order | None) -> Value:
-    """Reduce dims of what lies in memory in an order."""
-    if order is None:
-        return reduce(kind, value, dims)
-    places = [place for place, dim in enumerate(order.dims) if dim in dims]
-    kept = [dim for dim in order.dims if dim not in dims]
-    forwards = order._replace(backwards=order.backwards.intersection(dims))
-    result = reduce(kind, forwards.in_memory(value), places)
-    return permute(result, [kept.index(dim) for dim in sorted(kept)])
-
-
-@reduction("sum")
-def _sum(value: Value, dtype: Any = None, order: Order | None = None) -> Value:
-    value = _summable(_in_dtype(value, dtype))
-    return _in_dtype(_reduced("sum", value, _all_dims(value), order), dtype)
-
-
-@reduction("sum_over_dims")
-def _sum_over_dims(
-    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order | None = None
-) -> Value:
-    value = _summable(_in_dtype(value, dtype))
-    return _in_dtype(_kept(_reduced("sum", value, dims, order), value, dims, keepdim), dtype)
-
-
-def _summable(value: Value) -> Value:
-    """Return what is added up: integers and truth values in int64."""
-    return cast(value, np.dtype(np.int64)) if value.dtype.kind in "biu" else value
-
-
-@reduction("sum_to_size")
-def _sum_to_size(value: Value, shape: Dims, order: Order | None = None) -> Value:
-    lead = len(value.shape) - len(shape)
-    dims = tuple(range(lead)) + tuple(
-        lead + dim for dim, n in enumerate(shape) if n == 1 and value.shape[lead + dim] != 1
-    )
-    return reshape(_reduced("sum", value, dims, order), shape)
-
-
-@reduction("mean")
-def _mean(value: Value, dtype: Any = None, order: Order | None = None) -> Value:
-    return _mean_over_dims(value, _all_dims(value), False, dtype, order)
-
-
-@reduction("mean_over_dims")
-def _mean_over_dims(
-    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order | None = None
-) -> Value:
-    value = _in_dtype(value, dtype)
-    count = math.prod([value.shape[dim] for dim in dims])
-    total = _kept(_reduced("sum", value, dims, order), value, dims, keepdim)
-    return apply("true_divide", total, constant(count, value.dtype))
-
-
-@reduction("amax")
-def _amax(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
-    return _kept(_reduced("max", value, dims, order), value, dims, keepdim)
-
-
-@reduction("amin")
-def _amin(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
-    return _kept(_reduced("min", value, dims, order), value, dims, keepdim)
-
-
-@reduction("max")
-def _max(value: Value, order: Order | None = None) -> Value:
-    return _reduced("max", value, _all_dims(value), order)
-
-
-@reduction("min")
-def _min(value: Value, order: Order | None = None) -> Value:
-    return _reduced("min", value, _all_dims(value), order)
-
-
-@lowering("any")
-def _any(value: Value, dims: Dims, keepdim: bool) -> Value:
-    return _as_given(_kept(reduce("any", _truth(value), dims), value, dims, keepdim), value)
-
-
-@lowering("all")
-def _all(value: Value, dims: Dims, keepdim: bool) -> Value:
-    return _as_given(_kept(reduce("all", _truth(value), dims), value, dims, keepdim), value)
-
-
-def _as_given(result: Value, value: Value) -> Value:
-    """Return truth values, of bytes as bytes."""
-    return cast(result, value.dtype) if value.dtype == np.uint8 else result
-
-
-def _truth(value: Value) -> Value:
-    return cast(value, np.dtype(bool))
+# --- products -------------------------------------------------------------------------------------
 
 
 @lowering("dot")
@@ -332,81 +207,6 @@ def _mm(left: Value, right: Value) -> Value:
 def _mv(matrix: Value, vector: Value) -> Value:
     column = reshape(vector, (*vector.shape, 1))
     return reshape(_mm(matrix, column), (matrix.shape[0],))
-
-
-@lowering("softmax")
-def _softmax(value: Value, dim: int, dtype: Any) -> Value:
-    if 0 in value.shape or not value.shape:
-        raise NotImplementedError
-    exponentials, total = _exponentials(_in_dtype(value, dtype), dim)
-    return apply("true_divide", exponentials, total)
-
-
-@lowering("log_softmax")
-def _log_softmax(value: Value, dim: int, dtype: Any) -> Value:
-    value = _in_dtype(value, dtype)
-    if 0 in value.shape or not value.shape:
-        raise NotImplementedError
-    highest = restore_dims(reduce("max", value, (dim,)), value.shape, (dim,))
-    shifted = apply("sub", value, highest)
-    total = reduce("sum", apply("exp", shifted), (dim,))
-    return apply("sub", shifted, restore_dims(apply("log", total), value.shape, (dim,)))
-
-
-@reduction("logsumexp")
-def _logsumexp(
-    value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None
-) -> Value:
-    if value.dtype.kind != "f" or not _is_one_part(value.shape, dims, order):
-        raise NotImplementedError
-    top = _reduced("max", value, dims, order)
-    top = apply("where", apply("isinf", top), constant(0, value.dtype), top)
-    exponentials = apply("exp", apply("sub", value, restore_dims(top, value.shape, dims)))
-    total = apply("log", _reduced("sum", exponentials, dims, order))
-    return _kept(apply("add", total, top), value, dims, keepdim)
-
-
-def _is_one_part(shape: Dims, dims: Dims, order: Order | None) -> bool:
-    """Whether sums of exponentials are not joined of parts, each relative to its own maximum."""
-    present = [dim for dim in (order.dims if order else range(len(shape))) if shape[dim] != 1]
-    places = [place for place, dim in enumerate(present) if dim in dims]
-    n = math.prod([shape[dim] for dim in dims])
-    if not n or not places or len(places) <= places[-1] - places[0]:
-        return False
-    inner = math.prod([shape[dim] for dim in present[places[-1] + 1 :]])
-    return n <= exponential_rows(inner)
-
-
-@lowering("logsumexp_backward")
-def _logsumexp_backward(
-    cotangent: Value, value: Value, output: Value, dims: Dims, keepdim: bool
-) -> Value:
-    if not keepdim:
-        cotangent, output = (restore_dims(x, value.shape, dims) for x in (cotangent, output))
-    return apply("mul", cotangent, apply("exp", apply("sub", value, output)))
-
-
-def _exponentials(value: Value, dim: int) -> tuple[Value, Value]:
-    highest = restore_dims(reduce("max", value, (dim,)), value.shape, (dim,))
-    exponentials = apply("exp", apply("sub", value, highest))
-    return exponentials, restore_dims(reduce("sum", exponentials, (dim,)), value.shape, (dim,))
-
-
-@lowering("softmax_backward")
-def _softmax_backward(cotangent: Value, output: Value, dim: int) -> Value:
-    if not output.shape:
-        raise NotImplementedError
-    product = apply("mul", cotangent, output)
-    total = restore_dims(reduce("sum", product, (dim,)), output.shape, (dim,))
-    return apply("mul", output, apply("sub", cotangent, total))
-
-
-@lowering("log_softmax_backward")
-def _log_softmax_backward(cotangent: Value, output: Value, dim: int) -> Value:
-    if not output.shape:
-        raise NotImplementedError
-    total = restore_dims(reduce("sum", cotangent, (dim,)), output.shape, (dim,))
-    return apply("sub", cotangent, apply("mul", apply("exp", output), total))
 
 
 # --- joining --------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def _same_calls(graph: Graph) -> dict[Value, Value]:
             own = repr(primitive.template)
         else:
             continue
-        key = (primitive.name, own, repr(value.attributes["parameters"]), value.operands)
+        key = (primitive.name, own, value.operands)
         found = known.setdefault(key, value)
         if found is not value:
             new[value] = found

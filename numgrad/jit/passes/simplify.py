@@ -35,16 +35,7 @@ def _simplify_call(builder: Builder, value: Value) -> Value | None:
     if found is None:
         return None
     primitive, operands = found
-    parameters = value.attributes["parameters"]
-    return Value(
-        "call",
-        operands,
-        value.shape,
-        value.dtype,
-        value.origin,
-        primitive=primitive,
-        parameters=parameters,
-    )
+    return Value("call", operands, value.shape, value.dtype, value.origin, primitive=primitive)
 
 
 _RULES: dict[str, Rule] = {

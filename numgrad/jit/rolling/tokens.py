@@ -240,7 +240,7 @@ def _attributes(value: Value) -> Any:
         if isinstance(body, Graph):
             return repr(primitive), meaning_of(body)
         told = [getattr(primitive, name, None) for name in ("template", "order")]
-        return primitive.name, repr(told), repr(value.attributes["parameters"])
+        return primitive.name, repr(told)
     if value.operation == "update":
         return value.attributes["strides"]
     return tuple(sorted(value.attributes.items()))

@@ -38,7 +38,7 @@ class _Reading:
     """Stands for the primitive of a step that reads the numbers of an array: there is none."""
 
     view = False
-    writes = None
+    writes = named = None
 
 
 READING = _Reading()

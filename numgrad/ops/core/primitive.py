@@ -114,6 +114,10 @@ class Primitive:
     writes : callable, optional
         ``writes(array, *arrays, **parameters)`` does in the memory of the first operand what the
         forward does in new memory, for operands that may overlap.
+    named : callable, optional
+        For a forward that leaves some elements of its first operand as they are, what else it
+        writes: ``named(own, *arrays, **parameters)`` takes the numbers of these elements, in the
+        operand's shape, and returns what `write_named` takes behind the array.
     counts : bool
         Whether the shape of the result may follow from numbers: it is that of an index in the
         parameters, whose length may do so.
@@ -141,6 +145,7 @@ class Primitive:
     view = linear = gaps = counts = by_numbers = False
     multiple_views = variadic = variable_outputs = False
     writes: Callable[..., None] | None = None
+    named: Callable[..., tuple[Any, ...]] | None = None
     takes_half = True
     samples: tuple[Callable[..., Any], ...] = ()
     lies: DeclaredRule | None = None
@@ -177,6 +182,7 @@ class Primitive:
         quick: Callable[..., Any] | None = None,
         few: Callable[..., Any] | None = None,
         writes: Callable[..., None] | None = None,
+        named: Callable[..., tuple[Any, ...]] | None = None,
         counts: bool = False,
         by_numbers: bool = False,
         stand_in: Callable[[Any], Any] | None = None,
@@ -191,6 +197,7 @@ class Primitive:
         self.forward = forward
         self.quick, self.few = quick, few
         self.writes = writes
+        self.named = named
         self.counts = counts
         self.by_numbers = by_numbers
         self.stand_in, self.native = stand_in, native

@@ -13,7 +13,7 @@ from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.node import node_type
-from numgrad.graph.overlap import check_overlap
+from numgrad.graph.overlap import check_overlap, warn_of_repeats
 from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view
 from numgrad.graph.upward import upward
@@ -21,6 +21,7 @@ from numgrad.kernels.move.indexing import (
     add_indexed,
     indexed_shape,
     put_indexed,
+    take_indexed,
 )
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.kernels.move.strides import repeats_elements
@@ -45,6 +46,7 @@ from numgrad.ops.movement.complex_views import real
 from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import check_number, masked_fill
+from numgrad.ops.mutation.windows import is_window
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import BEYOND_INT64
 
@@ -79,6 +81,7 @@ _INDEX_PUT: Primitive = Primitive(
     linear=True,
     lies=like_input,
     writes=_write_indexed,
+    named=lambda own, values, indices: (take_indexed(own, indices), values),
     samples=[
         lambda make: (
             lambda x, v: index_put(x, sampled([0, 2]), v),
@@ -103,6 +106,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
     [lambda g, indices: g, lambda g, indices: INDEX.apply(g, indices=indices)],
     linear=True,
     lies=like_input,
+    named=lambda own, values, indices: (take_indexed(own, indices), values, "sum"),
     samples=[
         lambda make: (
             lambda x, v: index_put(x, sampled([0, 0]), v, accumulate=True),
@@ -344,12 +348,15 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     if source._array.shape[:1] == (1,):
         source = _without_leading_ones(source)
     notes = interceptors and modes.steps is not None
-    if not notes and type(part._array) is np.ndarray and _is_plain(part, source):
+    is_plain = type(part._array) is np.ndarray and not is_window(part._array)
+    if not notes and is_plain and _is_plain(part, source):
         _check_overlap(part, held, source)
         _check_values(part, indices, source)
         _write(part, _brackets(indices), source)
     else:
         upward.perform(_put_at, "index_put", part, source, indices, held)
+        if source._array.size == 1 and len(held) == 1 and held[0]._array.dtype.kind == "b":
+            warn_of_repeats(part, "masked_fill")
     return None
 
 
@@ -358,8 +365,6 @@ def _check_overlap(part: Tensor, held: Sequence[Tensor], source: Tensor) -> None
 
     Where masks are True is found first, unless one number is filled in where they are.
     """
-    if repeats_elements(part._array):
-        raise RuntimeError(OVERLAPS_ITSELF)
     for index in held:
         if index._counter is part._counter:
             is_mask = index._array.dtype.kind != "i"

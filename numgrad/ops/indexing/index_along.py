@@ -76,6 +76,13 @@ _INDEX_SELECT: Primitive = Primitive(
         lambda make: (index_select, [make(2)], {"dim": 0, "index": positions_of()}),
     ],
 )
+
+
+def _at(own: Array, dim: int, index: Array) -> Array:
+    """Return the elements at positions of a dim."""
+    return take_indexed(with_dims(own), dim_indices(dim, index))
+
+
 _INDEX_ADD_TO: Primitive = Primitive(
     "index_add",
     "IndexAddBackward0",
@@ -90,6 +97,7 @@ _INDEX_ADD_TO: Primitive = Primitive(
         ),
     ],
     linear=True,
+    named=lambda own, source, dim, index: (_at(own, dim, index), with_dims(source), "sum"),
     samples=[
         lambda make: (
             lambda x, s: index_add(x, 0, positions_of(1, 1), s, alpha=2.0),
@@ -115,6 +123,7 @@ _INDEX_COPY: Primitive = Primitive(
         ),
     ],
     linear=True,
+    named=lambda own, source, dim, index: (_at(own, dim, index), with_dims(source)),
     samples=[
         lambda make: (
             lambda x, s: index_copy(x, 1, positions_of(2, 0), s),
@@ -145,6 +154,7 @@ _INDEX_FILL: Primitive = Primitive(
     linear=True,
     lies=like_input,
     by_numbers=True,
+    named=lambda own, value, dim, index: (_at(own, dim, index), value),
     samples=[
         lambda make: (
             lambda x, v: index_fill(x, 1, positions_of(2, 2), v),
@@ -165,6 +175,7 @@ _INDEX_FILL_NUMBER: Primitive = Primitive(
         )
     ],
     lies=like_input,
+    named=lambda own, dim, index, value: (_at(own, dim, index), value),
     samples=[
         lambda make: (index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}),
         lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),

@@ -130,6 +130,7 @@ _MASKED_SCATTER: Primitive = Primitive(
         lambda g, mask, source_shape: _first_selected(g, mask, source_shape),
     ],
     linear=True,
+    named=lambda own, source, mask: (own[mask], source.reshape(-1)[: np.count_nonzero(mask)]),
     samples=[
         lambda make: (lambda x, s: masked_scatter(x, _mask(1, 0, 1), s), [make(2, 3), make(5)], {}),
         lambda make: (lambda x, s: masked_scatter(x, _mask(0), s), [make(1), make(0)], {}),

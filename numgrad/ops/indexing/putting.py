@@ -48,6 +48,11 @@ _PUT: Primitive = Primitive(
     ],
     linear=True,
     lies=lambda input, source: like_input(input),
+    named=lambda own, source, index, accumulate: (
+        own.reshape(-1)[index.reshape(-1)],
+        source.reshape(-1),
+        "sum" if accumulate else "put",
+    ),
     samples=[
         lambda make: (lambda x, s: put(x, _at(0, 5), s), [make(2, 3), make(2)], {}),
         lambda make: (lambda x, s: put(x, _at(1, 1), s, True), [make(2, 3), make(2)], {}),

@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, fresh, wrap
+from numgrad.kernels.move.places import take_along
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.primitive import Primitive
@@ -22,7 +23,7 @@ from numgrad.ops.indexing.gathering import (
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["corner_of", "fitted", "read_scatter", "scatter", "scatter_add"]
+__all__ = ["corner_of", "fitted", "named_along", "read_scatter", "scatter", "scatter_add"]
 
 Array = np.ndarray[Any, Any]
 
@@ -81,6 +82,14 @@ _CORNER: Primitive = Primitive(
 )
 
 
+def named_along(own: Array, source: Array, dim: int, index: Array, *how: Any) -> tuple[Any, ...]:
+    """Return which elements are written to by position in a dim, what, and how."""
+    if source.ndim and source.shape != index.shape:
+        source = source[tuple([slice(length) for length in index.shape or (1,)])]
+        source = source.reshape(index.shape)
+    return take_along(own, index, dim), source, *how
+
+
 _SCATTER: Primitive = Primitive(
     "scatter",
     "ScatterBackward0",
@@ -93,6 +102,7 @@ _SCATTER: Primitive = Primitive(
         lambda g, src_shape, dim, index: fitted(GATHER.apply(g, dim=dim, index=index), src_shape),
     ],
     linear=True,
+    named=named_along,
     samples=[
         lambda make: (
             lambda x, s: scatter(x, 1, positions_of([0, 2]), s),
@@ -114,6 +124,7 @@ _SCATTER_NUMBER: Primitive = Primitive(
             g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
         )
     ],
+    named=lambda own, dim, index, value: named_along(own, value, dim, index),
     samples=[
         lambda make: (
             scatter,
@@ -135,6 +146,7 @@ _SCATTER_ADD: Primitive = Primitive(
         lambda g, src_shape, dim, index: fitted(GATHER.apply(g, dim=dim, index=index), src_shape),
     ],
     linear=True,
+    named=lambda own, src, dim, index: named_along(own, src, dim, index, "sum"),
     samples=[
         lambda make: (
             lambda x, s: scatter_add(x, 1, positions_of([0, 0]), s),
@@ -156,7 +168,14 @@ def _scatter_reduced(array: Array, src: Array, dim: int, index: Array, reduce: s
 
 # PyTorch has no derivative of these either.
 _SCATTER_REDUCED = NotDifferentiablePrimitive(
-    "scatter_reduced", "scatter", _scatter_reduced, ["input", "src"], [None, None]
+    "scatter_reduced",
+    "scatter",
+    _scatter_reduced,
+    ["input", "src"],
+    [None, None],
+    named=lambda own, src, dim, index, reduce: named_along(
+        own, src, dim, index, _REDUCTIONS[reduce]
+    ),
 )
 
 

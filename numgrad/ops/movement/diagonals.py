@@ -10,6 +10,7 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.kernels.move.strides import layout_of, strided_view
+from numgrad.kernels.move.triangles import triangle
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
@@ -160,11 +161,14 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
 )
 
 
-def _triangular(array: Array, diagonal: int, part: Any) -> Array:
-    return np.asarray(part(array, nearest(diagonal, *array.shape[-2:])), order="C")
+def _declare_triangle(name: str, lower: bool) -> Primitive:
+    def forward(array: Array, diagonal: int) -> Array:
+        return triangle(array, diagonal, lower)
 
+    def named(own: Array, diagonal: int) -> tuple[Array, Array]:
+        kept = triangle(np.ones(own.shape, np.bool_), diagonal, lower)
+        return own[~kept], np.zeros((), own.dtype)
 
-def _declare_triangle(name: str, forward: Any) -> Primitive:
     def rule(g: Tensor, diagonal: int) -> Tensor:
         return _triangle(g, name, diagonal)
 
@@ -175,6 +179,7 @@ def _declare_triangle(name: str, forward: Any) -> Primitive:
         ["input"],
         [rule],
         linear=True,
+        named=named,
         samples=[
             lambda make: (_triangle, [make(3, 3)], {"name": name, "diagonal": 0}),
             lambda make: (_triangle, [make(2, 2, 3)], {"name": name, "diagonal": 1}),
@@ -184,12 +189,8 @@ def _declare_triangle(name: str, forward: Any) -> Primitive:
 
 
 _TRIANGLES = {
-    "tril": _declare_triangle(
-        "tril", lambda array, diagonal: _triangular(array, diagonal, np.tril)
-    ),
-    "triu": _declare_triangle(
-        "triu", lambda array, diagonal: _triangular(array, diagonal, np.triu)
-    ),
+    "tril": _declare_triangle("tril", lower=True),
+    "triu": _declare_triangle("triu", lower=False),
 }
 
 

@@ -283,6 +283,7 @@ _MASKED_FILL: Primitive = Primitive(
     ["input"],
     [lambda g, mask: _outside(g, mask)],
     takes_half=True,
+    named=lambda own, mask, value: (own[np.broadcast_to(mask, own.shape)], value),
     samples=[
         lambda make: (masked_fill, [make(2, 3)], {"mask": _mask(True, False, True), "value": 2.0}),
         lambda make: (masked_fill, [make(3)], {"mask": wrap(np.eye(3) > 0), "value": 2.0}),
@@ -298,6 +299,7 @@ _MASKED_FILL_TENSOR: Primitive = Primitive(
     [lambda g, mask: _outside(g, mask), lambda g, mask: _inside(g, mask)],
     linear=True,
     takes_half=True,
+    named=lambda own, value, mask: (own[np.broadcast_to(mask, own.shape)], value),
     samples=[
         lambda make: (
             lambda x, v: masked_fill(x, _mask(True, False, True), v),

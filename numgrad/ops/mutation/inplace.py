@@ -11,6 +11,7 @@ another shape and other strides on the same memory, and its history goes on with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,10 @@ from numgrad.graph.inplace import (
     check_captured,
     check_counted,
     check_inplace,
-    write_elements,
 )
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence, node_type
-from numgrad.graph.overlap import check_overlap
+from numgrad.graph.overlap import check_overlap, warn_of_repeats
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import (
@@ -41,10 +41,11 @@ from numgrad.graph.tensor import (
 )
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
-from numgrad.ops.calls.steps import forget_steps
+from numgrad.ops.calls.steps import forget_steps, note_steps
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.mutation.history import enter_view, rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
+from numgrad.ops.mutation.windows import is_window, naming_step, write_where_named
 from numgrad.ops.signatures.declared import declare, handing_on
 
 # Functions that write one number everywhere: elements that share a place do no harm.
@@ -54,6 +55,9 @@ _WITH_A_NUMBER = {"index_fill", "masked_fill"}  # which is the last operand, and
 _NEVER_RECORDED = {"logical_not", "logical_and", "logical_or", "logical_xor"}
 # Functions that write where an index says: what they read may be no part of what they write to.
 _SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "scatter_add"}
+# Functions that PyTorch lets write to elements that are shown several times, and those it warns of.
+_REPEAT_WITH_WARNING = {"index_fill", "index_put", "masked_fill"}
+_REPEAT = {"fill_diagonal", "tril", "triu", *_REPEAT_WITH_WARNING}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
@@ -151,8 +155,10 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
         check_counted(tensor)
     is_harmless = name == "copy" and _is_itself(tensor, arguments[:1])
     read = arguments[:-1] if name in _WITH_A_NUMBER else arguments
+    if name == "fill" and isinstance(arguments[0], Tensor):
+        check_overlap(tensor, ())
     if name not in _WRITE_ONE_NUMBER and name not in _SCATTERS and not is_harmless:
-        check_overlap(tensor, read)
+        check_overlap(tensor, read, repeats=name in _REPEAT)
     dual = modes.dual if interceptors else None
     stand_in = wrap(tensor._array)
     if dual is not None:
@@ -164,11 +170,18 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
             refresh_view(operand)  # its node is none of the operation's
     start = next_sequence()
     if interceptors and modes.saved_hooks:
-        result = _without_hooks(function, stand_in, *arguments)
+        function = partial(_without_hooks, function)
+    step = None
+    if is_window(tensor._array):
+        result, steps = note_steps(function, stand_in, *arguments)
+        step = naming_step(steps, stand_in, result)
+        forget_steps()
     else:
         result = function(stand_in, *arguments)
     if name in _SCATTERS:  # only now is it known that these are such operands as there may be
-        check_overlap(tensor, read, apart=True)
+        check_overlap(tensor, read, apart=True, repeats=name in _REPEAT)
+    if name in _REPEAT_WITH_WARNING:
+        warn_of_repeats(tensor, name)
     _check_fits(tensor, result)
     if interceptors and modes.steps is not None:
         modes.steps.note_write(stand_in, result, enter_view)
@@ -179,7 +192,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
             tensors = [each for each in (tensor, *arguments) if isinstance(each, Tensor)]
             written = _zero_node(name, tensors)
             forget_steps()  # none of them makes that node
-        write_elements(tensor, ..., result._array)
+        write_where_named(tensor, result, step)
         if written is not None:
             rewrite_history(tensor, written.edge(0), (written, 0), True)
         if dual is not None:
@@ -188,7 +201,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
     before = gradient_edge(tensor)
-    write_elements(tensor, ..., result._array)
+    write_where_named(tensor, result, step)
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     if len(created) == 1 and type(created[0]).__name__ in _NAMES:

@@ -16,7 +16,7 @@ from numgrad.ops.creation.creation import zeros
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.index_along import index_add, index_select
-from numgrad.ops.nn.layers import rows_by_number, shorten_rows
+from numgrad.ops.nn.layers import check_numbers_of_rows, rows_by_number, shorten_rows
 from numgrad.ops.pointwise.selection import clamp_min, where
 from numgrad.ops.signatures.declared import declare
 
@@ -107,12 +107,7 @@ _GREATEST = Primitive(
 
 def _check_dtypes(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample: Any) -> None:
     for name, each in (("indices", indices), ("offsets", offsets)):
-        if str(each._array.dtype) not in ("int64", "int32"):
-            raise RuntimeError(
-                f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
-                f"types: Long, Int; but got torch.{each.dtype.scalar_name}Tensor instead (while "
-                "checking arguments for embedding_bag)"
-            )
+        check_numbers_of_rows(each, 1, name, "embedding_bag")
     if not weight.dtype.is_floating_point:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "

@@ -51,12 +51,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     Raises
     ------
     RuntimeError
-        If neither is floating point.
+        If neither is floating point, or `eps` is negative or nan.
 
     >>> import numgrad as ng
     >>> ng.cosine_similarity(ng.tensor([[1.0, 1.0]]), ng.tensor([[0.0, 2.0]]))
     tensor([0.7071])
     """
+    if not eps >= 0:  # or nan
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = result_dtype([x1, x2])
     if not common.is_floating_point:
         raise RuntimeError(

@@ -25,6 +25,7 @@ from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "bilinear",
+    "check_numbers_of_rows",
     "embedding",
     "linear",
     "numbers_of_rows",
@@ -134,6 +135,18 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # --- numbers of classes --------------------------------------------------------------------------
 
 
+def check_numbers_of_rows(tensor: Tensor, position: int, name: str, function: str) -> None:
+    """Raise unless a tensor is of int64 or int32."""
+    if str(tensor._array.dtype) not in ("int64", "int32"):
+        scalar = tensor.dtype.scalar_name
+        given = "CPUBoolType" if scalar == "Bool" else f"torch.{scalar}Tensor"
+        raise RuntimeError(
+            f"Expected tensor for argument #{position} '{name}' to have one of the following "
+            f"scalar types: Long, Int; but got {given} instead (while checking arguments for "
+            f"{function})"
+        )
+
+
 @at_run_time
 def numbers_of_rows(index: Any, count: int) -> Any:
     """Return numbers of rows; raise if there is no such row."""
@@ -229,12 +242,7 @@ def embedding(
         padding_idx %= rows
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if str(input._array.dtype) not in ("int64", "int32"):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{input.dtype.scalar_name}Tensor instead (while checking "
-            "arguments for embedding)"
-        )
+    check_numbers_of_rows(input, 1, "indices", "embedding")
     numbers = wrap(numbers_of_rows(input._array, count=rows)).reshape(-1).long()
     if max_norm is not None:
         with no_grad():

@@ -12,7 +12,12 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.creation.creation import empty, ones, zeros
 from numgrad.ops.nn.dropping import dropped
-from numgrad.ops.nn.layers import embedding, numbers_of_rows, shorten_rows
+from numgrad.ops.nn.layers import (
+    check_numbers_of_rows,
+    embedding,
+    numbers_of_rows,
+    shorten_rows,
+)
 from numgrad.ops.nn.normalised import (
     batch_norm,
     group_norm,
@@ -372,10 +377,16 @@ def _embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_typ
     norm_type
         The order of the norm.
 
+    Raises
+    ------
+    RuntimeError
+        If `indices` are of neither int64 nor int32.
+
     >>> import numgrad as ng
     >>> ng.embedding_renorm_(ng.tensor([[3.0, 4.0], [6.0, 8.0]]), ng.tensor([1]), 5.0, 2.0).round()
     tensor([[3., 4.],
             [3., 4.]])
     """
+    check_numbers_of_rows(indices, 2, "indices", "embedding_renorm_")
     numbers = numbers_of_rows(indices._array, count=input._array.shape[0])
     return shorten_rows(input, wrap(numbers).reshape(-1).long(), max_norm, norm_type)

@@ -281,7 +281,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:  # or nan
             raise RuntimeError(
                 f"{name} must be greater than or equal to zero, but got {tolerance:g}"
             )

@@ -13,7 +13,7 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape
-from numgrad.ops.pointwise.selection import where
+from numgrad.ops.mutation.filling import masked_fill
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["apply_", "hash_tensor", "map2_", "map_", "nonzero_static"]
@@ -59,7 +59,7 @@ def fill_diagonal(input: Tensor, fill_value: Any, wrap: bool) -> Tensor:
             mask[at, at % (width + 1)] = True
         else:
             mask[(at,) * len(shape)] = True
-    result: Tensor = where(fresh(mask), fill_value, input).to(input.dtype)
+    result: Tensor = masked_fill(input, fresh(mask), fill_value)
     return result
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.move.indexing import reduce_indexed
+from numgrad.kernels.move.indexing import reduce_indexed, take_indexed
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import length_of, positions_of, with_dims
@@ -56,6 +56,12 @@ _INDEX_REDUCE: Primitive = Primitive(
             source._array.shape,
         ),
     ],
+    named=lambda own, source, dim, index, reduce, include_self: (
+        take_indexed(with_dims(own), dim_indices(dim, index)),
+        with_dims(source),
+        reduce,
+        include_self,
+    ),
     samples=samples_of(
         lambda *given, **options: index_reduce(*given, **options),
         lambda: positions_of(0, 0, 2),

@@ -7,7 +7,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import positions_of, scatter_into
-from numgrad.ops.indexing.scattering import corner_of, fitted, read_scatter
+from numgrad.ops.indexing.scattering import corner_of, fitted, named_along, read_scatter
 from numgrad.ops.scattering.reduce_rules import (
     REDUCTIONS,
     Moves,
@@ -46,6 +46,9 @@ _SCATTER_REDUCE: Primitive = Primitive(
             src._array.shape,
         ),
     ],
+    named=lambda own, src, dim, index, reduce, include_self: named_along(
+        own, src, dim, index, reduce, include_self
+    ),
     samples=[
         *samples_of(
             lambda *given, **options: scatter_reduce(*given, **options),

@@ -10,7 +10,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numgrad.ops.signatures.kinds import KINDS, is_integer, type_name
+import numpy as np
+
+from numgrad.ops.signatures.kinds import KINDS, is_index, is_integer, type_name
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 __all__ = ["NUMPY_NAMES", "bind", "describe", "find", "fits_deprecated", "given_at"]
@@ -163,7 +165,7 @@ def accepts(parameter: Parameter, value: Any) -> bool:
     """Whether the parser takes a value for a parameter."""
     if value is None and parameter.optional:
         return True
-    if parameter.alone and KINDS["int"].accepts(value):
+    if parameter.alone and is_index(value) and not isinstance(value, np.ndarray):
         return True
     return KINDS[parameter.kind].accepts(value)
 

@@ -35,6 +35,7 @@ __all__ = [
     "as_number",
     "as_size",
     "check_storage",
+    "is_index",
     "is_integer",
     "is_number",
     "plain_floats",
@@ -114,7 +115,7 @@ def as_number(value: Any) -> Any:
 def _is_float(value: Any) -> bool:
     if isinstance(value, Tensor):
         return is_number(value) and value._array.dtype.kind != "c"
-    return isinstance(value, (int, float, np.floating, np.integer))
+    return isinstance(value, (int, float, np.floating, np.integer, np.bool_))
 
 
 def _are_floats(value: Any) -> bool:
@@ -167,20 +168,33 @@ def plain_numbers(values: Any) -> tuple[Any, ...] | None:
 # --- lists of ints -------------------------------------------------------------------------------
 
 
-def _is_index(value: Any) -> bool:
+def is_index(value: Any) -> bool:
+    """Whether `value` can be the first of a list of ints, or stand for a list of one.
+
+    Tensors with one element can, of bools, too.
+    """
     if isinstance(value, Tensor):
-        return value._array.size == 1 and value._array.dtype.kind in "iu"
-    return hasattr(type(value), "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
+        return value._array.size == 1 and value._array.dtype.kind in "biu"
+    if isinstance(value, np.ndarray):
+        return not value.ndim and value.dtype.kind in "iu"
+    return hasattr(type(value), "__index__") and not isinstance(value, (bool, np.bool_))
 
 
 def _is_length(value: Any) -> bool:
-    """Whether `value` can be a later length, where any one-element tensor or bool will do."""
-    return isinstance(value, bool) or _is_index(value)
+    """Whether `value` can be a later length, where a bool will do, too."""
+    return isinstance(value, bool) or is_index(value)
 
 
 def _are_ints(value: Any) -> bool:
     """Whether the parser takes a value for a list of ints; it looks at the first one only."""
-    return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
+    return isinstance(value, (tuple, list)) and (not value or is_index(value[0]))
+
+
+def _are_lengths(value: Any) -> bool:
+    """Whether a value is taken for the lengths of a new tensor, as which no bool comes first."""
+    return _are_ints(value) and not (
+        value and isinstance(value[0], Tensor) and value[0]._array.dtype.kind == "b"
+    )
 
 
 # Functions that are Python in PyTorch, or find out there what they are given, and hand a parameter
@@ -406,7 +420,13 @@ KINDS = {
         "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, _as_ints, "plain_ints"
     ),
     "size": Kind(
-        "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, as_size, "plain_size"
+        "tuple of ints",
+        "Sequence[int]",
+        "sequence of ints",
+        "",
+        _are_lengths,
+        as_size,
+        "plain_size",
     ),
     "bool": Kind(
         "bool",

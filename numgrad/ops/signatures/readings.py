@@ -1,9 +1,9 @@
 """How calls that are not plainly as declared are read once the parser has read one like them.
 
 Which signature a call fits, and what it means by each argument, follows from what the parser asks
-of the arguments: their types, and of tensors with one element also their dtype, and whether they
-may stand for a number. That is the pattern of the call. The first call of a pattern is parsed; what
-came of it is a `Reading`, by which the others are read.
+of the arguments: their types, and of arrays, and of tensors with one element, also their dtype, and
+whether they may stand for a number. That is the pattern of the call. The first call of a pattern is
+parsed; what came of it is a `Reading`, by which the others are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Reading", "pattern_of"]
 # Of these types all the parser asks for is the type.
 _BY_TYPE = {
     *NUMPY_NUMBERS,
-    *(bool, int, float, complex, str, type(None), np.ndarray, type(ABSENT), type(REQUIRED)),
+    *(bool, int, float, complex, str, type(None), type(ABSENT), type(REQUIRED)),
 }
 
 
@@ -68,6 +68,8 @@ def _told(value: Any, kind: type) -> Any:
         if array.size != 1:
             return kind
         return (kind, array.ndim == 0, array.dtype.kind, value._edge is NO_EDGE)
+    if kind is np.ndarray:
+        return (kind, value.ndim == 0, value.dtype.kind)
     if kind is tuple or kind is list:
         if not value:
             return (kind,)

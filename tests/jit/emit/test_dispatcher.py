@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,20 @@ def test_gradients_of_what_may_have_no_elements(name: str, shape: tuple[int, int
     found = ng.jit(slope).lower(x).dispatcher(x.numpy())
     for mine, reference in zip(found, slope(x), strict=True):
         np.testing.assert_array_equal(mine, reference.numpy())
+
+
+def test_steps_of_the_interpreter_that_are_alike_have_one_helper() -> None:
+    """Of eigenvalues of three matrices, eigenvectors, and of batches of them."""
+
+    def function(x: Any, batch: Any) -> Any:
+        values = [ng.linalg.eigvalsh(x * k) for k in (1, 2, 3)]
+        return *values, ng.linalg.eigvalsh(batch), *ng.linalg.eigh(x)
+
+    drawn = np.random.default_rng(0).standard_normal((2, 6, 6))
+    arrays = drawn[0] + drawn[0].T, drawn + drawn.swapaxes(1, 2)
+    dispatcher = ng.jit(function).lower(*arrays).dispatcher
+    expected = function(*map(ng.from_numpy, arrays))
+    for found, other in zip(dispatcher(*arrays), expected, strict=True):
+        np.testing.assert_allclose(found, other.numpy(), rtol=1e-12, atol=1e-12)
+    lines = linecache.getlines(dispatcher.py_func.__code__.co_filename)
+    assert sum("with objmode" in line for line in lines) == 3

@@ -25,7 +25,7 @@ def numbers(seed: int, size: int, dtype: str) -> np.ndarray:
     return found.astype(dtype)
 
 
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(8, in_sample=2))
 @given(st.lists(st.tuples(sizes, st.sampled_from(DTYPES), st.booleans()), min_size=1, max_size=3))
 def test_dispatchers_have_the_numbers_of_each_trace(drawn: list[tuple[int, str, bool]]) -> None:
     """The same function, traced again for other temporaries, has theirs: alone and in a loop."""
@@ -53,7 +53,7 @@ def test_dispatchers_have_the_numbers_of_each_trace(drawn: list[tuple[int, str, 
             assert found.tobytes() == other.tobytes()
 
 
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(8, in_sample=2))
 @given(sizes.filter(bool), st.floats(-4, 4))
 def test_what_was_captured_is_read_anew(size: int, number: float) -> None:
     held = ng.from_numpy(numbers(1, size, "float64"))

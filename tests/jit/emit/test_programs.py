@@ -48,6 +48,7 @@ def test_random_graphs(seed: int) -> None:
     check(graph, *arrays, tolerance=1e-3 if single else 1e-9)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("shape", [(50, 33), (3, 2100), (4, 0), (0, 4), (1, 5), (5, 1)])
 def test_softmax_takes_one_nest(shape: tuple[int, int]) -> None:
     x = g.given(*shape)
@@ -135,15 +136,13 @@ def test_matrix_products_of_views() -> None:
 class Primitive:
     name = "split"
 
-    def forward(self, array: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        return array[::2] * scale, array
+    def forward(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return array[::2] * 3, array
 
 
 def test_calls_of_primitives() -> None:
     x = g.given(6)
-    called = Value(
-        "call", (g.op("add", x, 1.0),), (), g.F64, primitive=Primitive(), parameters={"scale": 3}
-    )
+    called = Value("call", (g.op("add", x, 1.0),), (), g.F64, primitive=Primitive())
     first = Value("item", (called,), (3,), g.F64, position=0)
     second = Value("item", (called,), (6,), g.F64, position=1)
     check(Graph([x], [g.op("exp", first), second]), numbers(6))

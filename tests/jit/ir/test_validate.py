@@ -128,7 +128,7 @@ def test_inputs_stand_in_their_positions() -> None:
 
 
 def test_calls_and_their_items_are_valid() -> None:
-    call = value("call", X, shape=(3,), primitive=len, parameters={})
+    call = value("call", X, shape=(3,), primitive=len)
     validate(Graph([X], [value("item", call, shape=(3,), position=1)]))
 
 

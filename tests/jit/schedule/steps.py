@@ -221,7 +221,7 @@ def zeros(*shape: int) -> Value:
 
 def call(*operands: Value) -> Value:
     """Return a call of a primitive."""
-    return Value("call", operands, (), g.F64, primitive=None, parameters={})
+    return Value("call", operands, (), g.F64, primitive=None)
 
 
 def item(of: Value, *shape: int) -> Value:

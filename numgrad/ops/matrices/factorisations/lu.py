@@ -19,6 +19,7 @@ from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.failures import refuse_failed
 from numgrad.kernels.matrices.unrolled import Unrolled
+from numgrad.kernels.move.triangles import triangle
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype
@@ -286,10 +287,10 @@ def lu(A: Tensor, pivot: bool, get_infos: bool) -> Any:
 def triangles(table: Array) -> tuple[Array, Array]:
     """Return L and U of a table, each in new memory."""
     rank = min(table.shape[-2:])
-    lower = np.tril(table[..., :rank], -1)
+    lower = triangle(table[..., :rank], -1, lower=True)
     diagonal = np.arange(rank)
     lower[..., diagonal, diagonal] = 1
-    return lower, np.triu(table[..., :rank, :])
+    return lower, triangle(table[..., :rank, :], 0, lower=False)
 
 
 def permutation(pivots: Array, rows: int, dtype: Any) -> Array:

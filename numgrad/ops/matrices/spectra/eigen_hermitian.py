@@ -13,6 +13,7 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.matrices.batches import by_columns
+from numgrad.kernels.move.triangles import triangle
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import LinAlgError, element, refuse_dtype, require_square
@@ -69,8 +70,7 @@ def hermitian_parts(array: Array, upper: bool, vectors: bool) -> tuple[Array, Ar
 
 
 def _values_and_vectors(array: Array, upper: bool) -> tuple[Array, Array]:
-    triangle = np.triu(array) if upper else np.tril(array)
-    finite = np.asarray(np.isfinite(triangle).all((-2, -1)))
+    finite = np.asarray(np.isfinite(triangle(array, 0, lower=not upper)).all((-2, -1)))
     if finite.all():
         values, vectors = _of_numbers(array, upper)
         return values, by_columns(vectors)
@@ -81,7 +81,7 @@ def _values_and_vectors(array: Array, upper: bool) -> tuple[Array, Array]:
 
 
 def _values(array: Array, upper: bool) -> Array:
-    finite = np.asarray(np.isfinite(np.triu(array) if upper else np.tril(array)).all((-2, -1)))
+    finite = np.asarray(np.isfinite(triangle(array, 0, lower=not upper)).all((-2, -1)))
     if finite.all():
         return np.linalg.eigvalsh(array, "U" if upper else "L")
     values = np.linalg.eigvalsh(np.where(finite[..., None, None], array, 0), "U" if upper else "L")

@@ -1,0 +1,76 @@
+"""Variances, deviations and norms under `jit`: loops of their own, with eager bits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+
+CASES: list[tuple[tuple[int, ...], Any]] = [
+    ((5,), 0),
+    ((10, 7), 1),
+    ((10, 70), 0),
+    ((40, 3), -1),  # written out
+    ((3, 40, 5), (0, 1)),
+    ((3, 40, 5), (0, 2)),  # with dims in between: a call of eager mode's kernel
+    ((70_000,), 0),  # of several parts: the same
+    ((2, 1, 9), (1,)),  # of one element each
+]
+
+
+def _all_of(dims: Any) -> Any:
+    def found(x: Any) -> Any:
+        y = x * 2
+        return (
+            y.var(dims),
+            x.std(dims, keepdim=True),
+            *ng.var_mean(x.mT if x.ndim == 2 else x, dims, correction=0),
+            *ng.std_mean(y, dims, keepdim=True, correction=0.5),
+            ng.linalg.vector_norm(y, 2, dims),
+            ng.linalg.vector_norm(y, 1, dims, keepdim=True),
+        )
+
+    return found
+
+
+@pytest.mark.sampled(0.4)
+@pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("special", [False, True])
+def test_values_have_eager_bits(
+    shape: tuple[int, ...], dims: Any, dtype: str, special: bool
+) -> None:
+    numbers = 3 * np.random.default_rng(0).standard_normal(shape)
+    if special:
+        numbers.flat[0], numbers.flat[-1] = np.inf, -0.0
+    x = ng.from_numpy(numbers.astype(dtype))
+    function = _all_of(dims)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of no degrees of freedom
+        pairs = list(zip(ng.jit(function)(x), function(x), strict=True))
+    for compiled, eager in pairs:
+        assert compiled.dtype == eager.dtype and compiled.stride() == eager.stride()
+        assert np.array_equal(compiled.numpy(), eager.numpy(), equal_nan=True)
+
+
+def test_gradients_are_eager_ones() -> None:
+    x = ng.from_numpy(np.random.default_rng(1).standard_normal((6, 9)))
+
+    def loss(x: Any) -> Any:
+        return sum((each.sin().sum() for each in _all_of(1)(x)), x.norm())
+
+    gradient = ng.func.grad(loss)
+    np.testing.assert_allclose(ng.jit(gradient)(x), gradient(x), rtol=1e-12, atol=1e-13)
+
+
+def test_they_are_fused_where_they_are_one_part() -> None:
+    def calls(x: Any) -> bool:
+        graph = ng.jit(lambda x: ng.nn.functional.layer_norm(x * x, x.shape[-1:])).lower(x).graph
+        return any(value.operation == "call" for value in graph.values())
+
+    assert not calls(np.ones((4, 100)))
+    assert calls(np.ones((2, 70_000)))
