@@ -405,7 +405,12 @@ class TracedTensor(Tensor):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
+        if self._traced.ndim or self._traced.storage.recorder.transforms:
+            return super().__format__(spec)
         return repr(self)
+
+
+TracedTensor.__name__ = TracedTensor.__qualname__ = "Tensor"  # as messages call it
 
 
 def _tensor_class(array: Any) -> type[Tensor]:

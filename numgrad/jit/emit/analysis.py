@@ -128,6 +128,12 @@ class Analysis:
         """Whether an item has all elements of its rows, not a part of them."""
         return self.loops.reduces_rows or self.appends
 
+    def has_short_rows(self, values: Mapping[str, int]) -> bool:
+        """Whether an item has rows of a block at most, in one loop, that are reduced by itself."""
+        loops = self.loops
+        is_one_loop = loops.reduces_rows and len(loops.inner) == 1 and not self.appends
+        return is_one_loop and self.length(values) <= SUM_BLOCK
+
     def root(self, output: LoopOutput) -> Element:
         return self.roots[self.nest.outputs.index(output)][0]
 

@@ -47,10 +47,12 @@ class BlockFolds:
         To which the statements are added.
     is_whole : bool
         Whether the nest is one item, of so few elements that no reduction is cut up.
+    has_short_rows : bool
+        Whether a row is one block, so that its reductions are not cut up.
     """
 
-    def __init__(self, parts: NestParts, is_whole: bool) -> None:
-        self.is_whole = is_whole
+    def __init__(self, parts: NestParts, is_whole: bool, has_short_rows: bool) -> None:
+        self.is_whole, self.has_short_rows = is_whole, has_short_rows
         self.parts, self.code, self.facts = parts, parts.code, parts.facts
 
     # --- of the elements of rows ---
@@ -65,7 +67,7 @@ class BlockFolds:
             return
         result, run = self.result(output), loops.inner[0].index
         stored = parts.stored(output, Name(result))
-        whole = run if len(loops.inner) > 1 else "lo"
+        whole = run if len(loops.inner) > 1 else "" if self.has_short_rows else "lo"
         here.lines.append(self._fold(output, value, run, stored, whole))
 
     def _fold(

@@ -72,6 +72,9 @@ class LoopNest:
         The expression of each constant.
     names : iterator of int
         Running numbers, for names.
+    values : mapping
+        The numbers that the names of sizes stand for; what is written by them holds for rows of
+        one block, or for those of more.
     length : int, optional
         Of the innermost loop, of a nest with a single item: values that are kept are on the stack,
         and no reduction is cut up.
@@ -93,10 +96,11 @@ class LoopNest:
         buffers: Mapping[Value, str],
         constants: Mapping[Value, Expression],
         names: count[int],
+        values: Mapping[str, int],
         *,
         length: int | None = None,
     ) -> None:
-        self.given = plan, position, buffers, constants, names
+        self.given = plan, position, buffers, constants, names, values
         self.position, self.length = position, length
         self.facts = Analysis(plan, position)
         self.nest, self.loops = self.facts.nest, self.facts.loops
@@ -106,7 +110,8 @@ class LoopNest:
         self.unread: set[str] = set()
         self.rooms_of_angles: dict[str, np.dtype[Any]] = {}
         self._items: dict[bool, list[Statement]] = {}
-        self.folds = BlockFolds(self.parts, length is not None)
+        self.has_short_rows = self.facts.has_short_rows(values)
+        self.folds = BlockFolds(self.parts, length is not None, self.has_short_rows)
         self._write()
         if length is None:
             self.item()  # so that all arrays are known
@@ -314,6 +319,8 @@ class LoopNest:
         lines = self.block(here)
         if self.facts.visits_rows and self.loops.inner and self.length is None:
             size = self.code.size(self.loops.inner[-1].size)
+            if self.has_short_rows:
+                return [*here.before, Assign("lo", ZERO), Assign("hi", size), *lines, *here.after]
             body = [_block_end(size), *lines]
             lines = [For("lo", ZERO, size, body, Number(SUM_BLOCK))]
             for loop in reversed(self.loops.inner[:-1]):

@@ -252,11 +252,13 @@ def emit(graph: Graph, own: Collection[Value] = ()) -> Emitted:
     _name_arrays(found, graph)
     constants = _name_constants(found, graph)
     numbers: count[int] = count()
+    elements = plan.elements
+    sizes = elements.dims.values
     for position, step in enumerate(plan.steps):
         if isinstance(step, Nest):
-            found.nests[position] = LoopNest(plan, position, found.buffers, constants, numbers)
-    elements = plan.elements
-    values = {**elements.dims.values, **elements.numbers}
+            given = plan, position, found.buffers, constants, numbers, sizes
+            found.nests[position] = LoopNest(*given)
+    values = {**sizes, **elements.numbers}
     for nest in found.nests.values():
         counts = nest.facts.counts(values)
         assert not counts.keys() & values.keys(), "two numbers of one name"

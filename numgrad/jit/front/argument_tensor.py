@@ -86,3 +86,6 @@ class ArgumentTensor(TracedTensor):
 
     def _is_view(self) -> bool:
         _refuse("whether it is a view")
+
+
+ArgumentTensor.__name__ = ArgumentTensor.__qualname__ = "Tensor"  # as messages call it

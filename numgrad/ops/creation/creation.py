@@ -205,19 +205,21 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
 def _like(
     function: str, input: Tensor, value: Any, dtype: Any, requires_grad: Any, memory_format: Any
 ) -> Tensor:
-    """Return a tensor shaped like `input` with `value` in all places, or yet to be set if None."""
-    wanted = dtype or input.dtype
+    """Return a tensor shaped like `input` with `value` in all places, or yet to be set if None.
+
+    The value is one that the dtype has.
+    """
     lies = input._array
     is_plain = type(lies) is np.ndarray and lies.flags.c_contiguous and 1 not in lies.shape
     if memory_format is None and is_plain:
-        array = np.empty(lies.shape, wanted.numpy)
+        array = np.empty(lies.shape, lies.dtype if dtype is None else dtype.numpy)
     else:
-        array = strides_like(lies, wanted, memory_format)
+        array = strides_like(lies, dtype or input.dtype, memory_format)
     if value is not None:
-        array.fill(checked_number(value, wanted))
+        array.fill(value)
     made = finish(function, array, requires_grad=requires_grad)
     if memory_format is not contiguous_format:
-        follow_strides(input._array, made._array)
+        follow_strides(lies, made._array)
     return made
 
 
@@ -277,7 +279,8 @@ def full_like(
     >>> ng.full_like(ng.ones(2), 7)
     tensor([7., 7.])
     """
-    return _like("full_like", input, fill_value, dtype, requires_grad, memory_format)
+    value = checked_number(fill_value, dtype or input.dtype)
+    return _like("full_like", input, value, dtype, requires_grad, memory_format)
 
 
 @declare(f"new_zeros(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)

@@ -203,15 +203,18 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         )
     wide = mask if mask._array.shape == shape else expand(mask, shape)
     whole = frozen(wide._array, input, source)
-    whole = _check_count(whole, size=source._array.size)
+    whole = _check_count(whole, size=source._array.size, ndim=len(shape))
     result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole, held=(mask,))
     return result
 
 
 @at_run_time
-def _check_count(mask: Array, size: int) -> Array:
-    """Return a mask; raise if it has more elements that are True than there are to put there."""
-    if size < np.count_nonzero(mask):
+def _check_count(mask: Array, size: int, ndim: int) -> Array:
+    """Return a mask; raise if it has more elements that are True than there are to put there.
+
+    Dims in front of its `ndim` are of masks for examples of a batch, each for itself.
+    """
+    if size < np.count_nonzero(mask, axis=tuple(range(-ndim, 0))).max(initial=0):
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return mask
 

@@ -1,4 +1,4 @@
-"""What is emitted: one source for all sizes, in the dtype of the graph, in vector registers."""
+"""What is emitted: a source for all sizes of a kind, in the graph's dtype, in vector registers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
+import numgrad as ng
 from numgrad import codegen
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.codegen.printer import print_module
@@ -125,3 +126,11 @@ def test_no_source_is_read_back(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             assert not {alias.name for alias in node.names} & {"re", "ast", "tokenize"}
+
+
+@pytest.mark.parametrize(("length", "merges"), [(100, False), (1024, False), (1025, True)])
+def test_sums_of_rows_of_one_block_merge_nothing(length: int, merges: bool) -> None:
+    x = ng.from_numpy(np.random.default_rng(0).standard_normal((3, length)))
+    function = ng.jit(lambda x: (x * 2).sum(-1) + (x * 2).logsumexp(-1))
+    assert ("merge_sum" in function.lower(x).source) == merges
+    assert ng.equal(function(x), (x * 2).sum(-1) + (x * 2).logsumexp(-1))
