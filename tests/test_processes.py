@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+
+import numgrad as ng
+from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
 PROGRAM = '''
 import multiprocessing
@@ -23,6 +30,18 @@ def energy(x):
 @ng.jit
 def by_name(x):
     return energy(x) * 2
+
+class Scale:
+    """An object that can be called."""
+
+    factor = 3.0
+
+    def __call__(self, x):
+        return x * self.factor
+
+    @ng.jit
+    def half(self, x):
+        return x * self.factor / 2
 
 slope = ng.func.grad(energy)
 compiled_slope = ng.jit(slope)
@@ -40,6 +59,16 @@ def warm_dispatcher():
     return dispatcher
 
 BASE = ng.arange(12, dtype=ng.float64).reshape(3, 4)
+def dispatcher_that_calls_back():
+    captured = ng.tensor([5.0, 6.0, 7.0], dtype=ng.float64)
+
+    def function(x):  # for captured numbers, a large product, and operations without loops
+        square = ng.linspace(0, 1, 2500, dtype=ng.float64).reshape(50, 50) * x.sum()
+        values = ng.linalg.eigvalsh(square[:5, :5] + square[:5, :5].mT)
+        return x * captured, (square @ square).sum(), values, ng.fft.fft(x).abs()
+
+    return ng.jit(function).lower(NUMBERS).dispatcher
+
 # What makes the things that are sent, which are called if they can be.
 MAKING = {
     "jit by name": lambda: by_name,
@@ -49,6 +78,9 @@ MAKING = {
     "jit, warm": warm_function,
     "dispatcher": lambda: ng.jit(slope).lower(NUMBERS).dispatcher,
     "dispatcher, warm": warm_dispatcher,
+    "dispatcher that calls back": dispatcher_that_calls_back,
+    "jit of an object": lambda: ng.jit(Scale()),
+    "jit of a bound method": lambda: Scale().half,
     "leaf": lambda: ng.tensor(NUMBERS, requires_grad=True),
     "view": lambda: BASE.t()[1:, ::2],
     "flipped": lambda: ng.from_numpy(NUMBERS[::-1]),
@@ -173,3 +205,34 @@ def test_what_goes_through_a_process_is_what_it_was(how: str, method: str, tmp_p
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+
+
+def test_copies_of_compiled_transforms_and_objects_compute_the_same() -> None:
+    class Times:
+        def __call__(self, x: Any) -> Any:
+            return x * 3
+
+    x = ng.tensor([1.0, 2.0])
+    for function in (ng.func.grad(lambda x: (x**3).sum()), ng.func.jacrev(ng.sin), Times()):
+        compiled = ng.jit(function)
+        for again in (copy.copy(compiled), copy.deepcopy(compiled)):
+            assert ng.equal(again(x), compiled(x))
+
+
+def test_a_graph_of_any_depth_is_pickled() -> None:
+    def function(x: Any) -> Any:
+        for k in range(600):
+            x = x.flip(0) * x.sin() + k
+        return x, x.cumsum(0)
+
+    graph = ng.jit(lambda x: function(x)[1]).lower(np.ones(3)).graph
+    again = pickle.loads(pickle.dumps(graph))
+    assert str(again) == str(graph)
+
+
+def test_a_part_of_an_operation_is_not_pickled() -> None:
+    name = next(iter(CATALOGUE))
+    assert pickle.loads(pickle.dumps(CATALOGUE[name])) is CATALOGUE[name]
+    part = Primitive("part_of_one", "PartBackward0", lambda a: a, ["a"], [None], listed=False)
+    with pytest.raises(pickle.PicklingError, match="part_of_one is a part of an operation"):
+        pickle.dumps(part)

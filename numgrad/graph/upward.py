@@ -33,6 +33,7 @@ class _Upward:
         "as_tensor",
         "batched_gradients",
         "cast",
+        "listed",
         "matrix_norm",
         "perform",
         "sum_to_size",
@@ -44,6 +45,7 @@ class _Upward:
     as_tensor: Callable[..., Any]
     batched_gradients: Callable[..., Any]
     cast: Callable[..., Any]
+    listed: Callable[..., Any]
     matrix_norm: Callable[..., Any]
     perform: Callable[..., Any]
     sum_to_size: Callable[..., Any]

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from numgrad.graph.upward import upward
 from numgrad.math.functions import LATER_FORMULAS
+from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.later_names import NAMES
 
-__all__ = ["LATER", "Later", "load_all", "load_package", "package_of"]
+__all__ = ["LATER", "Later", "listed", "load_all", "load_package", "package_of"]
 
 
 class Later(NamedTuple):
@@ -70,6 +71,16 @@ def load_all() -> None:
     """Load all of them: for who wants every operation there is."""
     for package in LATER:
         load_package(package)
+
+
+def listed(name: str) -> Any:
+    """Return the primitive of a name; its package is loaded if that has not been done."""
+    if name not in CATALOGUE and name in _PACKAGES:
+        load_package(_PACKAGES[name])
+    return CATALOGUE[name]
+
+
+upward.listed = listed
 
 
 def _matrix_norm(*arguments: Any) -> Any:

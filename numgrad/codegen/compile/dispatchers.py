@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numba import NumbaError, config, types
@@ -83,9 +83,13 @@ class KernelDispatcher(CPUDispatcher):
     source : str
         The module that was generated for it, with the ``@njit`` function that it is; empty where
         that was written by hand.
+    recipe : (callable, tuple) or None
+        How to make it in another process, with what arguments, where its code calls back what only
+        this process has.
     """
 
     source = ""
+    recipe: Any = None
 
     def add_overload(self, compiled: Any) -> None:
         """Let calls from Python find what was compiled, unless a foreign array could pass for it.
@@ -103,10 +107,14 @@ class KernelDispatcher(CPUDispatcher):
         """Have the steps of the compiler pickled, too, which Numba leaves out."""
         compiler: Any = vars(self)["_compiler"]
         states: dict[str, Any] = super()._reduce_states()  # type: ignore[misc]
-        return {**states, "pipeline_class": compiler.pipeline_class, "source": self.source}
+        added = {"pipeline_class": compiler.pipeline_class, "source": self.source}
+        return {**states, **added, "recipe": self.recipe}
 
     @classmethod
-    def _rebuild(cls, pipeline_class: Any, source: str, **states: Any) -> Any:
+    def _rebuild(cls, pipeline_class: Any, source: str, recipe: Any, **states: Any) -> Any:
+        if recipe is not None:
+            (make, given), known = recipe, cast(Any, cls)._memo
+            return known.get(states["uuid"]) or make(*given)
         made: Any = super()._rebuild(  # type: ignore[misc]
             **{**states, "sigs": [], "can_compile": True}
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from numgrad.jit.emit.opaque_steps import as_compact, opaque_call, operand_reade
 from numgrad.jit.emit.program_source import Emitted
 from numgrad.jit.ir.graph import Graph, Value
 
-__all__ = ["STEPS", "captured_array", "interpreted_step"]
+__all__ = ["STEPS", "captured_array", "interpreted_step", "with_recipe"]
 
 # What compiled code calls back, under keys that no other process has.
 STEPS: dict[int, Any] = {}
@@ -64,6 +64,25 @@ def captured_array(name: str, value: Value, helpers: list[Function]) -> Statemen
     """Return what fetches an array that was captured."""
     array = value.attributes["array"]
     return _call_back(lambda: (as_compact(array),), [], {name: _numba_type(value)}, helpers)
+
+
+def with_recipe(
+    dispatcher: Any,
+    helpers: Sequence[Function],
+    build: Callable[..., Any],
+    graph: Graph,
+    sources: Sequence[tuple[int, int]],
+) -> Any:
+    """Let the dispatcher of a graph be made anew in another process, if it calls steps back."""
+    if any(isinstance(line, Interpreted) for each in helpers for line in each.body):
+        dispatcher.recipe = _dispatcher_of, (build, graph, sources)
+    return dispatcher
+
+
+def _dispatcher_of(
+    build: Callable[..., Any], graph: Graph, sources: Sequence[tuple[int, int]]
+) -> Any:
+    return build(graph, sources).dispatcher
 
 
 def _call_back(

@@ -41,7 +41,7 @@ from numgrad.codegen.loops import (
     type_code,
 )
 from numgrad.jit.emit.body_loops import ENDED, copied, loop_function
-from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
+from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step, with_recipe
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.native_steps import (
@@ -65,7 +65,7 @@ from numgrad.kernels.matrices.unrolled import UnrolledCall
 
 __all__ = ["standalone_dispatcher", "standalone_loop"]
 
-Build = Callable[[Graph], Any]
+Build = Callable[..., Any]
 
 _AS_ARGUMENT, _DISTINCT, _WORDS_OF, _GO_ON, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument", "distinct"),
@@ -103,7 +103,8 @@ def standalone_dispatcher(
     functions = [*helpers, main]
     size = statement_count(functions)
     is_inlined = not into and is_small(emitted) and size <= INLINED_STATEMENTS
-    return compile_functions(functions, for_loops=is_inlined)
+    made = compile_functions(functions, for_loops=is_inlined)
+    return with_recipe(made, helpers, build, graph, sources)
 
 
 def standalone_loop(emitted: Emitted, build: Build, loop: Any) -> Any:

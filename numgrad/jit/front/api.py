@@ -26,7 +26,7 @@ from numgrad.jit.front.call_source import front_call, leaves_call
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.lowered import Lowered
 from numgrad.jit.front.node import backward_of
-from numgrad.jit.front.recipes import portable
+from numgrad.jit.front.recipes import made_of, portable
 from numgrad.jit.front.signature import Static, describe, fitting, is_traced, plain_key
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.front.watch import Watch
@@ -114,13 +114,13 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """Pickle a function by its name if it has one, else with the function inside."""
-        module, name = self.function.__module__, self.function.__qualname__
-        if _named(module, name) is self:
+        module, name = self.function.__module__, getattr(self.function, "__qualname__", None)
+        if name is not None and _named(module, name) is self:
             if module != "__main__":
                 return name
             # Another process may have another program there, or none (joblib's have not).
             return _find_or_make, (name, self._by_value())
-        return Jitted, (portable(self.function), self.static_numbers, self.static_names)
+        return _make, (portable(self.function), self.static_numbers, self.static_names)
 
     def _by_value(self) -> bytes | None:
         """Return what a function of the program itself can be made of; None if it can't be."""
@@ -396,6 +396,11 @@ def _named(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _make(function: Any, static_numbers: Any, static_names: Any) -> Jitted:
+    """Return the compiled function that was pickled, or copied, as this."""
+    return Jitted(made_of(function), static_numbers, static_names)
 
 
 def _find_or_make(name: str, contents: bytes | None) -> Jitted:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, TypeVar
 
-__all__ = ["portable", "remembered"]
+__all__ = ["made_of", "portable", "remembered"]
 
 Transform = TypeVar("Transform", bound=Callable[..., Any])
 
@@ -47,9 +47,11 @@ class _Recipe:
         keywords = {name: value for name, value in found.items() if name in known}
         self._made_of = transform, portable(keywords.pop("func")), keywords
 
-    def __reduce__(self) -> Any:
-        return _make_again, self._made_of
+    def make(self) -> Any:
+        transform, function, keywords = self._made_of
+        return transform(made_of(function), **keywords)
 
 
-def _make_again(transform: Any, function: Any, keywords: dict[str, Any]) -> Any:
-    return transform(function, **keywords)
+def made_of(function: Any) -> Any:
+    """Return the function in whose place this was pickled, or copied."""
+    return function.make() if type(function) is _Recipe else function

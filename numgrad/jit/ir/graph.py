@@ -171,6 +171,17 @@ class Graph:
                     stack.append((operand, iter(operand.operands)))
         return list(found)
 
+    def __reduce__(self) -> Any:
+        """Have the values pickled one after the other: within each other they are too deep."""
+        values = sorted(self.values(), key=lambda value: value.number)
+        at = {value: k for k, value in enumerate(values)}
+        rows = [
+            (v.operation, [at[o] for o in v.operands], v.shape, v.dtype, v.origin, v.attributes)
+            for v in values
+        ]
+        ends = [[at[value] for value in end] for end in (self.inputs, self.outputs)]
+        return _graph_of, (rows, *ends, [at[value] for value in self.unread if value in at])
+
     def __str__(self) -> str:
         values = self.values()
         names = {value: f"x{k}" for k, value in enumerate(self.inputs)}
@@ -188,6 +199,18 @@ class Graph:
                 lines += [f"        {each}" for each in str(body).splitlines()]
         lines.append(f"    return {', '.join(names[value] for value in self.outputs)}")
         return "\n".join(lines)
+
+
+def _graph_of(
+    rows: Sequence[Any], inputs: Sequence[int], outputs: Sequence[int], unread: Sequence[int]
+) -> Graph:
+    """Return the graph that was pickled as these rows."""
+    values: list[Value] = []
+    for operation, operands, shape, dtype, origin, attributes in rows:
+        given = [values[k] for k in operands]
+        values.append(Value(operation, given, shape, dtype, origin, **attributes))
+    first, last, skipped = ([values[k] for k in end] for end in (inputs, outputs, unread))
+    return Graph(first, last, frozenset(skipped))
 
 
 def _show(attribute: Any) -> str:

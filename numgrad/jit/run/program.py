@@ -135,11 +135,12 @@ class Program:
         return function.overloads[signature].entry_point
 
 
-def build(graph: Graph) -> Program:
+def build(graph: Graph, sources: Sequence[tuple[int, int]] = ()) -> Program:
     """Return the program of a graph; nothing is compiled before its first call.
 
     Parameters
     ----------
-    graph : Graph
+    graph, sources
+        As of `Program`.
     """
-    return Program(graph)
+    return Program(graph, sources)

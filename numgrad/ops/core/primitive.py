@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from pickle import PicklingError
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.graph.upward import upward
 from numgrad.ops.calls.node_source import attach_for
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
@@ -150,6 +152,12 @@ class Primitive:
     native: Any = None
     of_halves: Callable[..., Any] | None = None
     rounds_first = True
+
+    def __reduce__(self) -> Any:
+        """Pickle an operation by its name."""
+        if CATALOGUE.get(self.name) is not self:
+            raise PicklingError(f"{self.name} is a part of an operation, and can't be pickled")
+        return upward.listed, (self.name,)
 
     def __init__(
         self,
