@@ -44,7 +44,7 @@ def _without_gaps(arrays: list[Array]) -> list[Array]:
 
 _LDEXP: ElementwisePrimitive = binary(
     "ldexp",
-    (lambda g, y, other: _LDEXP(g, other), None),
+    (lambda g, y, other: _LDEXP(g, other), lambda g, y: g * conj(y) * math.log(2)),
     (REAL, REAL),
     kind="float",
     accepts="f",
