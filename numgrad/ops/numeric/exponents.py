@@ -44,7 +44,7 @@ def _without_gaps(arrays: list[Array]) -> list[Array]:
 
 _LDEXP: ElementwisePrimitive = binary(
     "ldexp",
-    (lambda g, y, other: _LDEXP(g, other), lambda g, y: g * conj(y) * math.log(2)),
+    (lambda g, y, other: _LDEXP(g, other), None),
     (REAL, REAL),
     kind="float",
     accepts="f",
@@ -53,6 +53,7 @@ _LDEXP: ElementwisePrimitive = binary(
     gradients_lie={"input": lambda g: g * 1},
     doc="Return input * 2**other for whole numbers `other`, rounded once.",
 )
+_LDEXP.node_class.derived = None  # PyTorch's has an edge for exponents, whole ones too
 _LDEXP_OF_POWER = binary(
     "ldexp_of_power",
     (
