@@ -104,6 +104,10 @@ class _Recorded:
         """Find out how the map goes, while the graph is all there."""
         raise NotImplementedError
 
+    def _unrecorded(self) -> Callable[[Node], bool] | None:
+        """Return what tells nodes for tangents alone, if there are any."""
+        return self._level.is_unrecorded if self._level.has_unrecorded else None
+
     def _released(self, found: list[Tensor | None], records: bool) -> list[Tensor | None]:
         """Return what came of a map as the caller gets it."""
         if not records:
@@ -204,8 +208,7 @@ class PullBack(_Recorded):
         super().__init__(function, primals, False, Level())
 
     def _prepare(self) -> None:
-        without = self._level.is_unrecorded if self._level.has_unrecorded else None
-        self._pull = BackwardMap(self._results, self._inputs, without)
+        self._pull = BackwardMap(self._results, self._inputs, self._unrecorded())
 
     def __call__(
         self,
@@ -276,7 +279,7 @@ class Linearized(_Recorded):
         super().__init__(function, primals, True, Level(guarded, writes, forward=True))
 
     def _prepare(self) -> None:
-        self._push = PushForward(self._edges, self._inputs, self._level.is_unrecorded)
+        self._push = PushForward(self._edges, self._inputs, self._unrecorded())
 
     def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:
         """Return the tangents of the results, None where they depend on no argument.

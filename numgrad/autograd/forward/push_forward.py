@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ __all__ = ["PushForward", "TangentMaps"]
 
 Tangents = Sequence[Tensor | None]
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype
-_AS_IT_IS = nullcontext()
 _OVER = Level()  # what stands in for cotangents is of no call that still runs
 
 
@@ -178,7 +176,7 @@ class PushForward:
             nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
         )
         self._edges = [(node.targets, node.numbers) for node in self.nodes]  # they may be cut
-        self._aside = {node for node in self.nodes if unrecorded is not None and unrecorded(node)}
+        self._aside = set(filter(unrecorded, self.nodes)) if unrecorded is not None else set()
         self._maps = TangentMaps()
         # After which node a tangent is needed no more: memory goes as soon as it can.
         self._last: dict[Node, Node] = {}
@@ -216,7 +214,10 @@ class PushForward:
                     for target, number in zip(targets, numbers, strict=True)
                 ]
                 if any(tangent is not None for tangent in incoming):
-                    with no_grad() if node in self._aside else _AS_IT_IS:
+                    if node in self._aside:
+                        with no_grad():
+                            pushed = self._maps.push(node, incoming)
+                    else:
                         pushed = self._maps.push(node, incoming)
                     for number, tangent in enumerate(pushed):
                         if tangent is not None:

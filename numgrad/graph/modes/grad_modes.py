@@ -36,15 +36,20 @@ def _set_grad(value: bool) -> None:
         modes.trace.set_grad(value)
 
 
-def _setting() -> tuple[Any, ...]:
-    """Return how this thread records now, for `_restore`."""
+def _setting() -> Any:
+    """Return how this thread records now, for `_restore`: plainly, whether it does."""
+    if not interceptors and modes.unrecorded is None:
+        return is_grad_enabled()
     trace = modes.trace if interceptors else None
     outside = None if trace is None else trace.records_outside()
     return is_grad_enabled(), outside, modes.grad, modes.stretch
 
 
-def _restore(before: tuple[Any, ...]) -> None:
+def _restore(before: Any) -> None:
     """Record as then; inference mode only pretends."""
+    if before is True or before is False:
+        _set_grad(before)
+        return
     enabled, outside, *setting = before
     if modes.inference or modes.unrecorded is None:
         _set_grad(enabled)
@@ -113,7 +118,7 @@ class no_grad(Mode):  # noqa: N801 - PyTorch's name
         return decorated(cls, function)
 
     def __init__(self, function: Any = None) -> None:
-        self._previous = (True, None, True, None)
+        self._previous: Any = True
 
     def __enter__(self) -> None:
         self._previous = _setting()

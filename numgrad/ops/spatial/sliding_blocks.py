@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import is_int64
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial.convolutions import Steps, columns_of, from_columns, output_sizes
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 from numgrad.ops.spatial.arguments import numbers
 
 __all__ = ["fold", "unfold"]
@@ -94,8 +97,14 @@ _FOLD: Primitive = Primitive(
 )
 
 
-def _pair(name: str, values: int | Sequence[int]) -> Ints:
+def _pair(function: str, name: str, values: int | Sequence[int]) -> Ints:
     """Return two numbers; one alone stands for both."""
+    for place, each in enumerate([values] if isinstance(values, int) else values):
+        if not is_int64(each):
+            raise TypeError(
+                f"{function}(): argument '{name}' failed to unpack the object at pos {place + 1} "
+                f'with error "{BEYOND_INT64}"'
+            )
     if isinstance(values, int):
         return (values, values)
     if len(values) != 2:
@@ -162,8 +171,9 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
             [3., 4.],
             [4., 5.]])
     """
-    kernel, spacing = _pair("kernel_size", kernel_size), _pair("dilation", dilation)
-    pad, step = _pair("padding", padding), _pair("stride", stride)
+    pair = partial(_pair, "im2col")
+    kernel, spacing = pair("kernel_size", kernel_size), pair("dilation", dilation)
+    pad, step = pair("padding", padding), pair("stride", stride)
     _check_steps(kernel, spacing, pad, step)
     shape = input._array.shape
     if len(shape) < 3:
@@ -229,9 +239,10 @@ def fold(
     tensor([[[[1., 2., 1.],
               [1., 2., 1.]]]])
     """
-    sizes, kernel = _pair("output_size", output_size), _pair("kernel_size", kernel_size)
-    spacing, pad = _pair("dilation", dilation), _pair("padding", padding)
-    step = _pair("stride", stride)
+    pair = partial(_pair, "col2im")
+    sizes, kernel = pair("output_size", output_size), pair("kernel_size", kernel_size)
+    spacing, pad = pair("dilation", dilation), pair("padding", padding)
+    step = pair("stride", stride)
     _check_steps(kernel, spacing, pad, step)
     shape = input._array.shape
     if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:

@@ -215,3 +215,15 @@ def test_examples_are_resampled_as_one_by_one() -> None:
         np.testing.assert_allclose(compiled.numpy(), gradient(x[0]).numpy(), rtol=1e-12)
         for k in range(3):
             np.testing.assert_allclose(found[k].numpy(), gradient(x[k]).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_blocks_of_lengths_beyond_int64_are_refused_in_pytorchs_words(place: int) -> None:
+    given = [2, 1, 0, 1]
+    given[place] = 2**64
+    name = ("kernel_size", "dilation", "padding", "stride")[place]
+    words = rf"\(\): argument '{name}' failed to unpack the object at pos 1 with error \"Overflow"
+    with pytest.raises(TypeError, match="im2col" + words):
+        F.unfold(ng.ones(1, 1, 4, 4), *given)
+    with pytest.raises(TypeError, match="col2im" + words):
+        F.fold(ng.ones(1, 4, 9), (4, 4), *given)
