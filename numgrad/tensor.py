@@ -43,7 +43,8 @@ from numgrad.ops.mutation.inplace import enter_reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import OfClass, array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import as_integer, is_integer, type_name
+from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.numbers import as_integer, is_integer
 
 __all__ = ["Size", "Tensor"]
 

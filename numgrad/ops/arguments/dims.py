@@ -9,7 +9,7 @@ from typing import Any
 from numgrad.base.dtypes import is_int64
 from numgrad.graph.modes.grad_modes import is_grad_enabled
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.signatures.kinds import BEYOND_INT64
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 
 __all__ = ["read_dims", "read_sizes", "require_tensors", "wrap_dim"]
 

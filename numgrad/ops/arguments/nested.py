@@ -19,7 +19,8 @@ from numgrad.graph.recorder import note_copy
 from numgrad.graph.tensor import Tensor, plain
 from numgrad.ops.arguments.conversion import to_complex, to_index
 from numgrad.ops.arguments.factories import Array, checked_number
-from numgrad.ops.signatures.kinds import BEYOND_INT64, type_name
+from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 
 __all__ = ["PYTHONS_OWN", "array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
 

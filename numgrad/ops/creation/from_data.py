@@ -31,7 +31,8 @@ from numgrad.ops.mutation.storages import STORAGES, tensor_in
 from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.devices import check_device
-from numgrad.ops.signatures.kinds import as_size, is_integer, type_name
+from numgrad.ops.signatures.kinds import as_size, type_name
+from numgrad.ops.signatures.numbers import is_integer
 from numgrad.ops.signatures.signature import parse
 
 __all__ = [

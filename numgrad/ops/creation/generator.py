@@ -19,14 +19,8 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.devices import check_device
-from numgrad.ops.signatures.kinds import (
-    BEYOND_INT64,
-    KINDS,
-    NAMES,
-    OWNERS,
-    Kind,
-    type_name,
-)
+from numgrad.ops.signatures.kinds import KINDS, NAMES, OWNERS, Kind, type_name
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 from numgrad.ops.signatures.signature import parse
 
 __all__ = [

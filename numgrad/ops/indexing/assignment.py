@@ -48,7 +48,7 @@ from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import check_number, masked_fill
 from numgrad.ops.mutation.windows import is_window
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import BEYOND_INT64
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 
 __all__ = ["index_put", "setitem"]
 

@@ -30,7 +30,7 @@ from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.slicing import select_view, slice_view
 from numgrad.ops.movement.unit_dims import unsqueeze
-from numgrad.ops.signatures.kinds import BEYOND_INT64
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 
 __all__ = [
     "Indices",

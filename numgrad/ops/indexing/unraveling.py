@@ -14,7 +14,7 @@ from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.splitting import unbind
 from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.division import floor_divide, remainder
-from numgrad.ops.signatures.kinds import is_integer
+from numgrad.ops.signatures.numbers import is_integer
 
 __all__ = ["unravel_index"]
 

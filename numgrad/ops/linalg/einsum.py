@@ -18,7 +18,8 @@ from numgrad.ops.movement.diagonals import diagonal
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import is_integer, type_name
+from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.numbers import is_integer
 
 __all__ = ["einsum"]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.ops.signatures.kinds import KINDS, is_index, is_integer, type_name
+from numgrad.ops.signatures.kinds import KINDS, is_index, type_name
+from numgrad.ops.signatures.numbers import is_integer
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 __all__ = ["NUMPY_NAMES", "bind", "describe", "find", "fits_deprecated", "given_at"]

@@ -9,7 +9,7 @@ from numgrad.ops.calls.plain_calls import front_source
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.registry import make_front
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.kinds import NUMPY_NUMBERS, PLAIN_NUMBERS
+from numgrad.ops.signatures.numbers import NUMPY_NUMBERS, PLAIN_NUMBERS
 from numgrad.ops.signatures.signature import REQUIRED
 
 __all__ = ["plain_front"]

@@ -16,7 +16,7 @@ import numpy as np
 from numgrad.graph.modes.state import call_interceptors
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.type_names import OWNERS
-from numgrad.ops.signatures.kinds import NUMPY_NUMBERS
+from numgrad.ops.signatures.numbers import NUMPY_NUMBERS
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED
 
 __all__ = ["Reading", "pattern_of"]

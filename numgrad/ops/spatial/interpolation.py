@@ -9,7 +9,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import as_number, is_number
+from numgrad.ops.signatures.numbers import as_number, is_number
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS, adaptive_mean
 from numgrad.ops.spatial.arguments import numbers, refuse
 from numgrad.ops.spatial.resampling import RESAMPLING

@@ -16,7 +16,7 @@ from numgrad.kernels.spatial.convolutions import Steps, columns_of, from_columns
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import BEYOND_INT64
+from numgrad.ops.signatures.numbers import BEYOND_INT64
 from numgrad.ops.spatial.arguments import numbers
 
 __all__ = ["fold", "unfold"]
