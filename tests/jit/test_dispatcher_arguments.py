@@ -193,6 +193,19 @@ def test_arrays_that_lie_in_any_way_one_after_the_other(
             double(array)
 
 
+@pytest.mark.parametrize("code", ["f8", "i4", "c8"])
+def test_an_unaligned_array_does_not_let_one_of_foreign_byte_order_pass(code: str) -> None:
+    double = ng.jit(lambda x: x + x).lower(np.zeros((2, 2), code)).dispatcher
+    for gaps in (False, True):
+        for order, odd in (("<", True), ("<", False), (">", False), (">", True)):
+            array = lying(f"{order}{code}", (2, 2), gaps, odd, False)
+            if array.dtype.isnative:
+                np.testing.assert_array_equal(double(array)[0], array + array)
+                continue
+            with pytest.raises(TypeError, match="foreign byte order"):
+                double(array)
+
+
 DTYPES = [np.bool_, np.int64, np.float32, np.float64, np.complex128]
 NUMBERS = [True, 3, 2.5, 1 + 2j, np.float32(1.5), np.int32(4), np.complex64(1j), np.bool_(False)]
 

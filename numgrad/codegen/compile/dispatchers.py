@@ -147,11 +147,19 @@ class KernelDispatcher(CPUDispatcher):
         return whole(super()._compile_for_args, *args)  # type: ignore[misc]
 
     def typeof_pyval(self, val: Any) -> Any:
-        """Return Numba's type of an argument, by which it looks for what it has compiled."""
+        """Return Numba's type of an argument, by which it looks for what it has compiled.
+
+        To Numba arrays are aligned, whatever they are, and its fingerprint of one that is not is
+        that of one in foreign byte order, which would pass for it.
+        """
         try:
-            return super().typeof_pyval(val)
+            found: Any = super().typeof_pyval(val)
         except NumbaError:  # what some versions of Numba raise, and others take for an object
             return types.pyobject
+        if type(val) is np.ndarray and type(found) is types.Array and not val.flags.aligned:
+            kind, read_only = (found.dtype, found.ndim, found.layout), not found.mutable
+            return types.Array(*kind, readonly=read_only, aligned=False)
+        return found
 
     def _check_type(self, position: int, argument: Any) -> None:
         """Raise for what Numba has no type for, or none that it compiles without a word."""

@@ -140,7 +140,8 @@ def run(
                         output if target in needed or target in captures else None
                         for target, output in zip(node.targets, outputs, strict=True)
                     ]
-                outputs = run_post_hooks(hooks, outputs, arrived, by_tensors)
+                seen = run_post_hooks(hooks, node.seen(outputs), arrived, by_tensors)
+                outputs = node.unseen_too(seen)
                 owned = repeat(False)
             if attached is not None and task is not None:
                 _settle(task)

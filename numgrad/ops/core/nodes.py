@@ -21,7 +21,7 @@ from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.plan import Plan, Rule
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
-__all__ = ["Call", "PrimitiveNode", "fitted", "make_node_class"]
+__all__ = ["Call", "PrimitiveNode", "derived_positions", "fitted", "make_node_class"]
 
 Shape = tuple[int, ...]
 
@@ -309,6 +309,12 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
         return [wide(each) for each in value] if type(value) is list else widened(value)
 
     return {name: wide(value) for name, value in environment.items()}
+
+
+def derived_positions(rules: Sequence[Any]) -> tuple[int, ...] | None:
+    """Return the positions of the inputs with a rule; None if that is all of them or none."""
+    derived = tuple([k for k, rule in enumerate(rules) if rule is not None])
+    return derived if 0 < len(derived) < len(rules) else None
 
 
 def make_node_class(

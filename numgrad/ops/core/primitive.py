@@ -40,7 +40,7 @@ from numgrad.graph.upward import upward
 from numgrad.ops.calls.node_source import attach_for
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
-from numgrad.ops.core.nodes import Call, PrimitiveNode, make_node_class
+from numgrad.ops.core.nodes import Call, PrimitiveNode, derived_positions, make_node_class
 from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
 
 __all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
@@ -241,6 +241,7 @@ class Primitive:
             primitive=self,
             num_outputs=outputs,
             gives_views=self.view,
+            derived=derived_positions(self.rules),
         )
 
     def _static_names(self, forward: Callable[..., Any], inputs: int) -> list[str]:
