@@ -94,17 +94,19 @@ def _make_log_ndtr(format: Format) -> Any:
     erfcx, tail, log_of_sum = _make_erfcx(format), _make_tail(format), make_log_of_sum(format)
     zero, half, one, root = number(0), number(0.5), number(1), number(math.sqrt(0.5))
     small, infinity = number(2.0 ** -(format.mantissa + 2)), number(math.inf)
+    # Behind it the square is so large that the logarithm of the rest is lost.
+    far = number(format.choose(1e8, 1e18))
 
     def log_ndtr(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         above = tail(size)
-        square, square_rest = two_product(size, size)
+        square, square_rest = two_product(half * size, size)
         square_rest = where(square < infinity, square_rest, zero)
         u, rest = fast_two_sum(one, -above)
         is_below = x < zero
-        u = where(is_below, half * erfcx(size * root), u)
+        u = where(is_below, half * erfcx(where(size < far, size, far) * root), u)
         value = log_of_sum(u, where(is_below, zero, rest), zero)
-        value = where(is_below, value - half * square - half * square_rest, value)
+        value = where(is_below, value - square - square_rest, value)
         return where((x > zero) & (above < small), -above, where(x == x, value, x))
 
     return log_ndtr

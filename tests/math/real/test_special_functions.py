@@ -142,3 +142,16 @@ def test_tables_have_a_row_for_each_power_and_a_number_for_each_piece() -> None:
         for format in (SINGLE, DOUBLE):
             table = _table(format, name)
             assert table.ndim == 2 and np.isfinite(table).all()
+
+
+@every_dtype
+def test_logarithms_of_tails_so_far_out_that_squares_overflow(dtype: type) -> None:
+    """-x**2 / 2 is there where x**2 is inf, and where the rest of it is next to nothing."""
+    root = np.sqrt(float(np.finfo(dtype).max))
+    x = np.array([-1e6, -1e9, -0.9 * root, -1.2 * root, -1.5 * root, -0.5 * root**2], dtype)
+    found = evaluate(scalar.log_ndtr, x)
+    half_square = x.astype(np.longdouble) ** 2 / 2
+    expected = np.where(half_square > np.finfo(dtype).max, -INF, -half_square)
+    np.testing.assert_allclose(
+        found, expected.astype(dtype), rtol=1e-6 if dtype == np.float32 else 1e-10
+    )
