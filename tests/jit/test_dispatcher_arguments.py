@@ -32,6 +32,10 @@ OTHERS = {
 # What it has none for: only a call from Python gets as far as our words.
 UNKNOWN = {
     "objects": (np.array([1, None, 2], dtype=object), "an array of object"),
+    "masked": (
+        np.ma.masked_array(np.ones(3)),
+        "a MaskedArray",
+    ),
     "foreign byte order": (
         np.zeros(3, np.dtype(np.float64).newbyteorder()),
         "an array of float64 in foreign byte order",

@@ -169,7 +169,7 @@ class KernelDispatcher(CPUDispatcher):
         if not (unknown or isinstance(found, (types.List, types.Set))):
             return
         what = f"a {type(argument).__name__}"
-        if isinstance(dtype, np.dtype):
+        if isinstance(dtype, np.dtype) and type(argument) is np.ndarray:
             order = "" if dtype.isnative else " in foreign byte order"
             what = f"an array of {dtype.name}{order}"
         self._refuse(position, what)
