@@ -166,7 +166,7 @@ def is_contiguous(input: Tensor, memory_format: Any) -> bool:
     >>> ng.ones(2, 3).t().is_contiguous()
     False
     """
-    if memory_format in (channels_last, channels_last_3d):
+    if memory_format is not None and memory_format in (channels_last, channels_last_3d):
         shape, strides, _ = layout_of(input._array)
         return is_in_order(shape, strides, memory_format)
     return input._array.flags.c_contiguous
