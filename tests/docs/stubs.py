@@ -464,8 +464,8 @@ def _methods() -> Iterator[str]:
             returned = _returned(attribute, name, name.endswith("_"))
             for line in _overloads(name, _ways(attribute, returned)):
                 yield f"    {line}"
-        elif callable(asked := getattr(numgrad.Tensor, name)):
-            yield f"    {_method(name, asked)}"
+        elif callable(attribute):
+            yield f"    {_method(name, attribute)}"
 
 
 def _method(name: str, function: Callable[..., Any]) -> str:

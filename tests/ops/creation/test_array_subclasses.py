@@ -166,7 +166,7 @@ def test_masked_elements_are_refused(door: str) -> None:
 
 
 @pytest.mark.parametrize("mask", [False, [False, True, False]])
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "pow"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
 def test_an_operator_of_a_masked_array_is_not_computed_by_numpy(name: str, mask: Any) -> None:
     """It would give a masked array without a gradient."""
     masked, tensor = np.ma.MaskedArray([1.0, 2.0, 3.0], mask), ng.ones(3, requires_grad=True)
