@@ -41,7 +41,7 @@ from numgrad.ops.indexing.indexing import getitem
 from numgrad.ops.later import LATER, load_package
 from numgrad.ops.mutation.inplace import enter_reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
-from numgrad.ops.numpy.protocol import OfClass, array_function, array_ufunc
+from numgrad.ops.numpy.protocol import array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
 from numgrad.ops.signatures.numbers import as_integer, is_integer
@@ -426,7 +426,7 @@ def _bind() -> None:
         "__copy__": shallow_copy,
         "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
-        "__array_ufunc__": OfClass(array_ufunc),
+        "__array_ufunc__": array_ufunc,
         "__array_function__": array_function,
         "__dlpack__": conversion.to_dlpack,
         "__dlpack_device__": conversion.dlpack_device,

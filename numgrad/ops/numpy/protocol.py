@@ -243,20 +243,6 @@ def _place(tensor: Tensor) -> Any:
     return place_of(tensor._array)
 
 
-class OfClass:
-    """A method that NumPy finds in the class of an operand, and that no tensor says it has.
-
-    NumPy's arrays ask the class for ``__array_ufunc__``; masked ones ask the operand, and leave an
-    operator to the tensor where that says None. They would compute with its numbers otherwise.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __get__(self, tensor: Tensor | None, owner: Any = None) -> Callable[..., Any] | None:
-        return self.function if tensor is None else None
-
-
 def array_ufunc(
     tensor: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any
 ) -> Any:

@@ -6,7 +6,6 @@ Kernels go by an array's memory, so what a class makes of ``[]``, ``*`` or ``len
 from __future__ import annotations
 
 import io
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -163,15 +162,6 @@ def test_masked_elements_are_refused(door: str) -> None:
     masked = np.ma.MaskedArray(array.copy(), np.arange(array.size).reshape(array.shape) == 1)
     with pytest.raises(TypeError, match=r"[Mm]asked"):
         take(masked)
-
-
-@pytest.mark.parametrize("mask", [False, [False, True, False]])
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
-def test_an_operator_of_a_masked_array_is_not_computed_by_numpy(name: str, mask: Any) -> None:
-    """It would give a masked array without a gradient."""
-    masked, tensor = np.ma.MaskedArray([1.0, 2.0, 3.0], mask), ng.ones(3, requires_grad=True)
-    with pytest.raises(TypeError, match="unsupported operand type"):
-        getattr(operator, name)(masked, tensor)
 
 
 @pytest.mark.parametrize("share", [ng.from_numpy, ng.as_tensor, ng.asarray])
