@@ -71,7 +71,7 @@ OTHER_VALUES = {
 # Nodes of primitives that are parts of others' derivatives, and never hang on a user's tensor
 # except under create_graph.
 PARTS = {"SliceBackwardBackward0", "PutBackward0", "ShiftBackward0", "LinearRecurrenceBackward0"}
-PARTS |= {"LogSigmoidBackwardBackward0"} | names_of("PARTS")
+PARTS |= {"LogSigmoidBackwardBackward0", "SpecialLogNdtrBackwardBackward0"} | names_of("PARTS")
 
 
 def node_of(module: Any, line: str) -> Any:

@@ -64,7 +64,7 @@ special_ndtr = publish(_NDTR, module=__name__)
 
 # What the gap of `_gap` is, over 1/t, in powers of 1/t**2.
 _ASYMPTOTIC = (1.0, -2.0, 10.0, -74.0, 706.0, -8162.0, 110410.0)
-_FAR = 30.0
+_SERIES_BELOW = 30.0
 
 
 def _gap(input: Any, ratio: Any) -> Any:
@@ -72,12 +72,12 @@ def _gap(input: Any, ratio: Any) -> Any:
 
     Far above 0 the second is 0, and of x no more is needed than that it is a number.
     """
-    inverse = 1 / where(input < -_FAR, -input, _FAR)
+    inverse = 1 / where(input < -_SERIES_BELOW, -input, _SERIES_BELOW)
     square, series = inverse * inverse, 0.0
     for coefficient in reversed(_ASYMPTOTIC):
         series = series * square + coefficient
-    near = where(input > 2 * _FAR, 2 * _FAR, input) + ratio
-    return where(input < -_FAR, inverse * series, near)
+    near = where(input > 2 * _SERIES_BELOW, 2 * _SERIES_BELOW, input) + ratio
+    return where(input < -_SERIES_BELOW, inverse * series, near)
 
 
 # The derivative of log_ndtr, with a rule of its own: that of a quotient is inf/inf above 0.
