@@ -423,8 +423,9 @@ class Tracer(TracedValues):
         operands = list(arrays)
         template = {name: lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
-        whole = Whole(primitive, len(arrays), template)
-        order = self._order(arrays[0]) if primitive.name in IN_MEMORY_ORDER else None
+        in_order = primitive.name in IN_MEMORY_ORDER
+        whole = Whole(primitive, len(arrays), template, in_order)
+        order = self._order(arrays[0]) if in_order else None
         single, found = whole.results(values, [place_of(operand) for operand in operands])
         metas = [(each.shape, each.dtype) for each in found]
         if order is not None:

@@ -24,23 +24,29 @@ ARRAYS = (np.ndarray, Traced)  # the types that become operands
 class Whole:
     """A primitive in a graph, with the parameters that are no operands.
 
-    Its first operand may be what there is in memory; `order` tells how it lies there.
+    Its first operand may be what there is in memory; `order` tells how it lies there. What reduces
+    in that order (`in_order`) is given it row by row, however the program reads it.
     """
 
-    __slots__ = ("count", "name", "order", "primitive", "template")
+    __slots__ = ("count", "in_order", "name", "order", "primitive", "template")
 
-    def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
+    def __init__(
+        self, primitive: Primitive, count: int, template: dict[str, Any], in_order: bool = False
+    ) -> None:
         self.primitive = primitive
         self.name = primitive.name
         self.count = count
         self.template = template
         self.order: Order | None = None
+        self.in_order = in_order
 
     def __repr__(self) -> str:
         return self.name
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
         """Run it on arrays, and return its results."""
+        if self.in_order:
+            arrays = (_row_by_row(arrays[0]), *arrays[1:])
         if self.order is not None:
             arrays = (self.order.out_of_memory(arrays[0]), *arrays[1:])
         result = self.run(arrays)
@@ -48,7 +54,8 @@ class Whole:
 
     def prepared(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """Return what `forward` does on arrays that lie as these do, with less around it."""
-        if self.order is not None or self.count < len(arrays):
+        is_copied = self.in_order and not arrays[0].flags.c_contiguous
+        if is_copied or self.order is not None or self.count < len(arrays):
             return self.forward
         return self.primitive.prepared(arrays, self.template) or self.forward
 
@@ -81,6 +88,10 @@ class Whole:
             modes.trace = trace
         single = not isinstance(result, (tuple, list))
         return single, [np.asarray(array) for array in ([result] if single else result)]
+
+
+def _row_by_row(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(array.shape)
 
 
 class _Slot(int):

@@ -113,23 +113,33 @@ def _mean_over_dims(
     return apply("true_divide", total, constant(count, value.dtype))
 
 
+def _refuse_complex(value: Value) -> None:
+    """Leave complex numbers, which have no order, to the kernel: it says so."""
+    if value.dtype.kind == "c":
+        raise NotImplementedError
+
+
 @reduction("amax")
 def _amax(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
+    _refuse_complex(value)
     return _kept(_reduced("max", value, dims, order), value, dims, keepdim)
 
 
 @reduction("amin")
 def _amin(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
+    _refuse_complex(value)
     return _kept(_reduced("min", value, dims, order), value, dims, keepdim)
 
 
 @reduction("max")
 def _max(value: Value, order: Order | None = None) -> Value:
+    _refuse_complex(value)
     return _reduced("max", value, _all_dims(value), order)
 
 
 @reduction("min")
 def _min(value: Value, order: Order | None = None) -> Value:
+    _refuse_complex(value)
     return _reduced("min", value, _all_dims(value), order)
 
 

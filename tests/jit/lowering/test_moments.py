@@ -74,3 +74,34 @@ def test_they_are_fused_where_they_are_one_part() -> None:
 
     assert not calls(np.ones((4, 100)))
     assert calls(np.ones((2, 70_000)))
+
+
+def test_what_is_left_to_kernels_is_given_as_it_lies_in_eager_mode() -> None:
+    """A copy that a program reads backwards, or out of other memory, has rows of its own there."""
+    x = ng.from_numpy(np.random.default_rng(2).standard_normal((300, 300)))
+    functions: list[Any] = [
+        lambda x: x.flip(0).std(0),
+        lambda x: x.flip(0).logsumexp(0),
+        lambda x: ng.linalg.vector_norm(x.flip(0), 3, 0),
+        lambda x: ng.std_mean(ng.complex(x.flip(0), x), 0)[1],
+        lambda x: x.flip(1).nansum(1),
+        lambda x: x.roll(3, 0).var(0),
+    ]
+    for function in functions:
+        assert ng.equal(ng.jit(function)(x), function(x))
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "max", "min"])
+def test_complex_numbers_have_no_extremes(name: str) -> None:
+    z = ng.complex(ng.ones(1, 40), ng.ones(1, 40))
+    dims = (0,) if name.startswith("a") else ()
+
+    def extreme(z: Any) -> Any:
+        return getattr(z, name)(*dims)
+
+    messages = []
+    for function in (extreme, ng.jit(extreme)):
+        with pytest.raises(NotImplementedError) as error:
+            function(z)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
