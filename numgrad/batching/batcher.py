@@ -24,7 +24,7 @@ from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, at_hand, instead_of, note_copy, note_given, note_numbers
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
@@ -32,6 +32,7 @@ from numgrad.ops.movement.casts import cast, expand_to
 from numgrad.ops.movement.copies import clone, clone_contiguous, detach
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
+from numgrad.ops.mutation.inplace import snapshot
 
 __all__ = ["Batcher"]
 
@@ -288,6 +289,9 @@ class Batcher(Worlds):
             if part is None:
                 found.fill_(value)
             else:
+                node, _ = part.tensor._edge or NO_EDGE
+                if node is not None:  # what it saved of what is now written over
+                    snapshot([node], storage.value.tensor)
                 found.copy_(part.aligned(found._array.ndim - batched))
 
     def each_row(

@@ -90,7 +90,7 @@ _NAMES = {
     "AsStridedBackward0": "AsStridedBackward1",
 }
 
-__all__ = ["enter_reshaping_methods", "perform"]
+__all__ = ["enter_reshaping_methods", "perform", "snapshot"]
 
 
 class _ZeroNode(Node):
@@ -199,7 +199,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
             dual.write(tensor, result)
         return tensor
     created = _nodes_since(edge[0], start)
-    _snapshot(created, stand_in)
+    snapshot(created, stand_in)
     before = gradient_edge(tensor)
     write_where_named(tensor, result, step)
     for node in created:  # what was saved of the result is saved of the tensor from now on
@@ -291,7 +291,7 @@ def _among(tensors: Sequence[Tensor], array: Any, counter: Any) -> Tensor | None
     return next(found, None)
 
 
-def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
+def snapshot(nodes: list[Node], stand_in: Tensor) -> None:
     """Copy what nodes saved of the stand-in, whose memory is about to be overwritten."""
     copies: dict[int, Any] = {}
     for node in nodes:
