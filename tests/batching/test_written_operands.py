@@ -19,7 +19,7 @@ def _product(v: Any) -> Any:
 
 def _square(v: Any) -> Any:
     y = v * 2
-    y.mul_(y)
+    y.mul_(y.clone())
     return y.sin()
 
 
