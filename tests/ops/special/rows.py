@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import numgrad as ng
-from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.core import primitive as _primitive
 
 NODES = {
     "torch.igamma(h.detach(), h)": ("IgammaBackward0", "other self"),
@@ -93,7 +93,7 @@ TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in 
 TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
 OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS, "zeta_by_number"}
 OWN_NODES = {"ndtr"}
-TORCH["density_over_ndtr"] = lambda m, a: CATALOGUE["density_over_ndtr"](a)
+TORCH["density_over_ndtr"] = lambda m, a: _primitive.CATALOGUE["density_over_ndtr"](a)
 NOT_PYTORCHS |= {"density_over_ndtr"}  # the derivative of log_ndtr: test_tails.py
 # Nodes that PyTorch has not, for it has no such function, or none that is one operation.
 PARTS = {"BetaBackward0", "BetalnBackward0", "SpecialBetaincBackward0"} | {
