@@ -116,7 +116,7 @@ class Node:
     num_outputs: int = 1
     computes_all: ClassVar[bool] = False  # also the gradients that nobody asked for
     # The positions of the inputs that users see, which are those with a rule; None for all.
-    derived: ClassVar[tuple[int, ...] | None] = None
+    _derived: ClassVar[tuple[int, ...] | None] = None
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
     targets: tuple[Node | None, ...]
     numbers: tuple[int, ...]
@@ -141,17 +141,17 @@ class Node:
     @property
     def next_functions(self) -> tuple[Edge, ...]:
         """The nodes that this one hands its gradients to, each with its output number."""
-        return self.seen(tuple(zip(self.targets, self.numbers, strict=True)))
+        return self._seen(tuple(zip(self.targets, self.numbers, strict=True)))
 
-    def seen(self, each: Sequence[Any]) -> tuple[Any, ...]:
+    def _seen(self, each: Sequence[Any]) -> tuple[Any, ...]:
         """Return, of what there is for each input, that of those which users see."""
-        return tuple(each) if self.derived is None else tuple([each[k] for k in self.derived])
+        return tuple(each) if self._derived is None else tuple([each[k] for k in self._derived])
 
-    def unseen_too(self, gradients: Sequence[Any]) -> Sequence[Any]:
+    def _unseen_too(self, gradients: Sequence[Any]) -> Sequence[Any]:
         """Return gradients of all inputs, given those of the inputs that users see."""
-        if self.derived is None:
+        if self._derived is None:
             return gradients
-        found = dict(zip(self.derived, gradients, strict=True))
+        found = dict(zip(self._derived, gradients, strict=True))
         return [found.get(position) for position in range(len(self.targets))]
 
     def is_reached(self) -> bool:
@@ -281,7 +281,7 @@ class Node:
                 raise TypeError(f"argument {position} is not a Variable")
         fitted = [self._fitted(number, gradient) for number, gradient in enumerate(gradients)]
         fitted += [None] * (self.num_outputs - count)
-        results = self.seen(self.run_tensors(fitted))
+        results = self._seen(self.run_tensors(fitted))
         return results[0] if len(results) == 1 else results
 
     def count_of_gradients(self) -> int:

@@ -140,8 +140,9 @@ def run(
                         output if target in needed or target in captures else None
                         for target, output in zip(node.targets, outputs, strict=True)
                     ]
-                seen = run_post_hooks(hooks, node.seen(outputs), arrived, by_tensors)
-                outputs = node.unseen_too(seen)
+                outputs = node._unseen_too(
+                    run_post_hooks(hooks, node._seen(outputs), arrived, by_tensors)
+                )
                 owned = repeat(False)
             if attached is not None and task is not None:
                 _settle(task)

@@ -241,7 +241,7 @@ class Primitive:
             primitive=self,
             num_outputs=outputs,
             gives_views=self.view,
-            derived=derived_positions(self.rules),
+            _derived=derived_positions(self.rules),
         )
 
     def _static_names(self, forward: Callable[..., Any], inputs: int) -> list[str]:

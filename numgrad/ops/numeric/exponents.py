@@ -53,7 +53,7 @@ _LDEXP: ElementwisePrimitive = binary(
     gradients_lie={"input": lambda g: g * 1},
     doc="Return input * 2**other for whole numbers `other`, rounded once.",
 )
-_LDEXP.node_class.derived = None  # PyTorch's has an edge for exponents, whole ones too
+_LDEXP.node_class._derived = None  # PyTorch's has an edge for exponents, whole ones too
 _LDEXP_OF_POWER = binary(
     "ldexp_of_power",
     (
