@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad import func
 from numgrad.graph.modes.state import modes
+from numgrad.graph.modes.unrecorded import Unrecorded
 
 Step = tuple[Any, ...]
 MODES = ("no_grad", "enable_grad", "set_grad_enabled(False)", "set_grad_enabled(True)", "none")
@@ -127,6 +128,103 @@ def jvp(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 )
 def test_orders(expected: float, derivative: Callable[[Any], Any]) -> None:
     assert derivative(ng.tensor(2.0)).item() == expected
+
+
+def test_a_stretch_in_another_ends_with_it() -> None:
+    def twice(x: Any) -> Any:
+        with ng.no_grad(), ng.no_grad():
+            constant = x**2
+        return x**3 - constant
+
+    assert func.grad(jvp(twice))(ng.tensor(2.0)).item() == 12
+
+
+def test_a_level_that_begins_in_a_stretch_records() -> None:
+    def within(x: Any) -> Any:
+        with ng.no_grad():
+            return func.grad(lambda y: y**3)(x)
+
+    assert jvp(within)(ng.tensor(2.0)).item() == 12
+
+
+class Twice(ng.autograd.Function):
+    """A Function; its forward is for others to write."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        return tangent * 2
+
+
+def test_modes_in_what_records_nothing_end_as_they_began() -> None:
+    """The forward of a Function records nothing, in a stretch and outside; `enable_grad` does."""
+    seen: list[bool] = []
+
+    class Asking(Twice):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            with ng.enable_grad():
+                seen.append(ng.is_grad_enabled())
+            seen.append(ng.is_grad_enabled())
+            with ng.no_grad():
+                seen.append(ng.is_grad_enabled())
+            return x * 2
+
+    def f(x: Any) -> Any:
+        y = Asking.apply(x)
+        seen.append(ng.is_grad_enabled())
+        with ng.no_grad():
+            z = Asking.apply(x)
+            seen.append(ng.is_grad_enabled())
+        return y * z
+
+    assert jvp(f)(ng.tensor(2.0)).item() == 16
+    assert seen == [True, False, False, True, True, False, False, False]
+
+
+def test_a_mode_that_a_forward_leaves_open_ends_with_it() -> None:
+    class Left(Twice):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            ng.set_grad_enabled(False)
+            return x * 2
+
+    def f(x: Any) -> Any:
+        y = Left.apply(x)
+        assert ng.is_grad_enabled()
+        return y * x
+
+    assert func.grad(jvp(f))(ng.tensor(2.0)).item() == 4
+
+
+def test_what_leads_to_a_stretch_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ways there are to it."""
+    asked: list[Any] = []
+    covers = Unrecorded.covers
+
+    def noted(self: Unrecorded, node: Any, since: int = 0) -> bool:
+        asked.append(node)
+        return covers(self, node, since)
+
+    monkeypatch.setattr(Unrecorded, "covers", noted)
+
+    def f(x: Any) -> Any:
+        with ng.no_grad():
+            y = x * 2
+        for _ in range(9):
+            y = y.sin() + y.cos()
+        return y
+
+    value, _ = func.jvp(f, (ng.tensor(2.0),), (ng.tensor(1.0),))
+    assert not value.requires_grad
+    assert len(asked) < 200
 
 
 def test_many_columns_at_once() -> None:

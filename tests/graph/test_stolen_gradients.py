@@ -210,3 +210,18 @@ def test_whoever_holds_memory_is_found(make: Callable[[int], Any], size: int) ->
     assert not nobody_else_holds(arrays, 0)
     arrays[0] = np.frombuffer(bytearray(8 * size))
     assert not nobody_else_holds(arrays, 0)
+
+
+def test_what_lies_apart_or_backwards_is_found_too_and_what_overlaps_is_not() -> None:
+    layouts: list[tuple[Callable[[Any], Any], bool]] = [
+        (lambda array: array[::-1], True),
+        (lambda array: array[:, None], True),
+        (lambda array: array.reshape(2, 3)[::-1, ::2], True),
+        (lambda array: np.ndarray((2, 3), array.dtype, array, 0, (16, 8)), False),
+        (lambda array: np.ndarray((2, 2), array.dtype, array, 0, (8, 4)), False),
+        (lambda array: np.ndarray((3, 2), array.dtype, array, 0, (16, 8)), True),
+        (lambda array: np.ndarray((2, 0), array.dtype, array, 0, (0, 0)), False),
+    ]
+    for layout, expected in layouts:
+        arrays = [layout(np.ones(6))]
+        assert nobody_else_holds(arrays, 0) == expected, arrays[0].strides

@@ -41,6 +41,17 @@ def test_all_layouts_call_one_machine_code(dtype: Any) -> None:
         np.testing.assert_array_equal(found.numpy(), wanted.numpy())
 
 
+def test_what_is_known_is_not_written_again() -> None:
+    x = ng.tensor([0.5, 1.5])
+    ng.special.gammaincc(x, x)
+
+    def write(module: Any) -> None:
+        raise AssertionError("written again")
+
+    for name in _code_of("gammaincc"):
+        shared.add(None, name, write)
+
+
 @pytest.mark.parametrize("name", ["igammac", "zeta"])
 def test_what_is_shared_has_the_bits_of_what_is_built_in(name: str) -> None:
     formula = FORMULAS[name]

@@ -76,6 +76,47 @@ def test_they_are_fused_where_they_are_one_part() -> None:
     assert calls(np.ones((2, 70_000)))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dims", "is_one"),
+    [
+        ((64, 5000), 0, True),  # as many rows as are added up in one go
+        ((65, 5000), 0, False),
+        ((1000, 40), 0, True),  # these rows are shorter
+        ((30, 1, 50), (0, 2), True),  # nothing lies in between
+        ((30, 2, 50), (0, 2), False),
+    ],
+)
+def test_one_part_is_what_is_added_up_in_one_go(
+    shape: tuple[int, ...], dims: Any, is_one: bool
+) -> None:
+    for name in ("var", "logsumexp"):
+        graph = ng.jit(lambda x, name=name: getattr(x * x, name)(dims)).lower(np.ones(shape)).graph
+        assert any(value.operation == "call" for value in graph.values()) != is_one
+
+
+ODD: dict[str, Any] = {
+    "nothing": lambda x: [getattr(x[:0], f)(0) for f in ("var", "std", "logsumexp", "norm")],
+    "of nothing": lambda x: [getattr(x[:0], f)(1) for f in ("var", "std", "logsumexp")],
+    "permuted": lambda x: [getattr(x.mT, f)((0, 1)) for f in ("var", "logsumexp")],
+    "permuted together": lambda x: [getattr(x.mT, f)((0, 2)) for f in ("var", "logsumexp")],
+    "no degrees of freedom": lambda x: (x.var(0, correction=9), x.std(0, correction=3)),
+    "complex": lambda x: (ng.complex(x, x + 1).var(0), ng.complex(x, x).std(1)),
+    "complex norms": lambda x: [ng.linalg.vector_norm(ng.complex(x, x * 3), p, 0) for p in (1, 2)],
+    "norm in another dtype": lambda x: [ng.linalg.vector_norm(x, 2, 0, dtype=ng.float64)],
+    "norms of a number": lambda x: [ng.linalg.vector_norm(x[0, 0, 0] * 1e20, p) for p in (1, 2)],
+    "norms over no dims": lambda x: [ng.linalg.vector_norm(x, p, ()) for p in (1, 2)],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_odd_operands_have_eager_bits(name: str) -> None:
+    x = ng.from_numpy(np.random.default_rng(3).standard_normal((3, 40, 5)).astype(np.float32))
+    for compiled, eager in zip(ng.jit(ODD[name])(x), ODD[name](x), strict=True):
+        assert compiled.dtype == eager.dtype and compiled.stride() == eager.stride()
+        assert np.array_equal(compiled.numpy(), eager.numpy(), equal_nan=True)
+
+
 def test_what_is_left_to_kernels_is_given_as_it_lies_in_eager_mode() -> None:
     """A copy that a program reads backwards, or out of other memory, has rows of its own there."""
     x = ng.from_numpy(np.random.default_rng(2).standard_normal((300, 300)))

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import numgrad as ng
+from numgrad.graph.modes.state import intercept, stop_intercepting
 from numgrad.ops.signatures import declaration as declarations
 from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED
 from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import NAMES
+from numgrad.ops.signatures.readings import pattern_of
 from numgrad.ops.signatures.signature import REQUIRED, Signature
 from tests.ops.signatures.wrong_calls import GOOD
 
@@ -142,3 +144,36 @@ def test_a_call_that_was_met_is_not_parsed_again(names: Any, monkeypatch: Any) -
                 with monkeypatch.context() as patched:
                     patched.setattr(declarations, "find", None)
                     assert outcome(function, [*owner, *arguments], keywords) == met
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("zeros", np.array(1), np.array([1])),
+        ("zeros", np.array(1), np.array(1.0)),
+        ("zeros", (ng.tensor(1),), (ng.tensor(1.0),)),
+        ("zeros", [ng.tensor(1)], [ng.ones(2)]),
+        ("empty", float, str),
+    ],
+)
+def test_what_differs_within_a_type_is_told_apart(name: str, first: Any, second: Any) -> None:
+    declaration = OF_EACH[name, False]
+    function = handing_on(declaration)
+    outcomes = []
+    for calls in ((first, second), (second,)):
+        declaration.readings.clear()
+        for value in calls:
+            arguments, keywords = ([2], {"dtype": value}) if name == "empty" else ([value], {})
+            last = outcome(function, arguments, keywords)
+        outcomes.append(last)
+    declaration.readings.clear()
+    assert outcomes[0] == outcomes[1]
+
+
+def test_while_every_call_is_seen_none_is_read_by_another() -> None:
+    assert pattern_of((1,), (0,)) is not None
+    intercept(calls := object())
+    try:
+        assert pattern_of((1,), (0,)) is None
+    finally:
+        stop_intercepting(calls)
