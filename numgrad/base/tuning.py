@@ -157,13 +157,15 @@ UNSPECIALISED_OPERATIONS = 100
 #: Parts of a joined value that are computed apart: each is a loop of its own. Not measured.
 JOINED_PARTS = 16
 #: Elements that a reduction in a trace has at most to be written out, and how many results there
-#: are at least.
+#: are at least. Measured: distances of 300 points in 12 and 16 dims took a fifth of the time with
+#: 16 of what they took with 8, which left them loops, and compiled as fast. Results: not measured.
 SPELLED_ELEMENTS = 16
 SPELLED_RESULTS = 32
 #: Parts of a join from which on a sum over it is not taken apart. Not measured.
 SUMMED_PARTS = 64
-#: Views of one value that are moved in front of what computes it. Not measured.
-MOVED_VIEWS = 16
+#: Views of one value that are moved in front of what computes it: as many as a reduction that is
+#: written out has elements.
+MOVED_VIEWS = SPELLED_ELEMENTS
 #: Passes inside of each other that one stack takes, with the user's own calls between; they are
 #: counted in ``modes.depth``. Not measured.
 NESTED_PASSES = 25

@@ -373,8 +373,8 @@ def _run_backward(
     needed = None
     if level.has_unrecorded:
         captures = [node for node, _ in inputs if node is not None]
-        roots_ = [edge[0]] if edge[0] is not None else []
-        needed = nodes_towards(captures, roots_, level.is_unrecorded)
+        starts = [edge[0]] if edge[0] is not None else []
+        needed = nodes_towards(captures, starts, level.is_unrecorded)
     return run(
         roots,
         keep_graph=True,

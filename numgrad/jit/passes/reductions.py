@@ -62,9 +62,8 @@ def simplify_reduce(builder: Builder, value: Value) -> Value | None:
 def _spelled(builder: Builder, value: Value, kept: list[int]) -> Value | None:
     """Return a reduction of few elements to each of many, written out in the order of a block.
 
-    So it is elementwise: no loop of few turns stands in another one, and one vector instruction
-    serves several results. That does not pay where there are few of these, nor where what is
-    reduced has to be in memory anyway.
+    So it is elementwise: no loop of few turns stands in another one, and what is reduced is nowhere
+    in memory. That does not pay where there are few results.
     """
     (operand,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
     shape = operand.shape
