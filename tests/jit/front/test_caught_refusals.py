@@ -31,14 +31,14 @@ def _except(ask: Callable[[], Any]) -> None:
     try:
         ask()
     except Exception:
-        pass
+        return None
 
 
 def _bare(ask: Callable[[], Any]) -> None:
     try:
         ask()
     except:  # noqa: E722
-        pass
+        return None
 
 
 def _runtime_error(ask: Callable[[], Any]) -> None:
@@ -55,7 +55,7 @@ def _own_error(ask: Callable[[], Any]) -> None:
 
 def _returns(ask: Callable[[], Any]) -> Any:
     try:
-        return ask()
+        ask()
     finally:
         return None  # noqa: B012
 
