@@ -32,8 +32,10 @@ _NUMBERS = frozenset((bool, int, float, complex, str, bytes, type(None)))
 class Returned:
     """What the branches of one call returned before, in calls that are alike."""
 
-    def __init__(self, branches: Sequence[Callable[..., Any]], leaves: Leaves) -> None:
-        given = tuple([_fact(leaf) for leaf in leaves])
+    def __init__(
+        self, branches: Sequence[Callable[..., Any]], leaves: Leaves, spec: TreeSpec
+    ) -> None:
+        given = spec, *[_fact(leaf) for leaf in leaves]
         self._branches = branches
         self._keys = [(given, _facts(branch)) for branch in branches]
 
