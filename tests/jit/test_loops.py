@@ -302,12 +302,8 @@ def _many_times(function: Any) -> Any:
     return lambda x: scan(body, x, length=100)[0]
 
 
-@pytest.mark.parametrize(
-    "transform", [lambda f: f, grad, _many_times], ids=["value", "gradient", "in loops"]
-)
-def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
-    endless = ng.jit(transform(lambda x: while_loop(lambda x: x < 10.0, lambda x: x.sin(), x)))
-    found = endless(ng.tensor(20.0)).item()  # compiled
+def _interrupted(function: Any, *arguments: Any) -> tuple[float, float]:
+    """Return how long a call takes until Ctrl-C is pressed, and how long from then on."""
     pressed: list[float] = []
 
     def press() -> None:
@@ -320,13 +316,69 @@ def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
     later.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            endless(ng.tensor(1.0))
+            function(*arguments)
     finally:
+        end = time.process_time()
+        later.cancel()
         later.join()
         signal.signal(signal.SIGINT, before)
+    return pressed[0] - start, end - pressed[0]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [lambda f: f, grad, _many_times, lambda f: grad(_many_times(f))],
+    ids=["value", "gradient", "in loops", "gradient in loops"],
+)
+def test_a_compiled_loop_without_end_ends_on_ctrl_c(transform: Any) -> None:
+    endless = ng.jit(transform(lambda x: while_loop(lambda x: x < 10.0, lambda x: x.sin(), x)))
+    found = endless(ng.tensor(20.0)).item()  # compiled
+    until, after = _interrupted(endless, ng.tensor(1.0))
     # A gradient does not go back over the turns that there were by then, and loops around it end.
-    assert time.process_time() - pressed[0] < 0.5 * (pressed[0] - start)
+    assert after < 0.5 * until
     assert endless(ng.tensor(20.0)).item() == found
+
+
+def _turn(x: Any) -> Any:
+    return (x * 1.25).sin()
+
+
+def _turn_by_index(x: Any) -> Any:
+    return (x[x.argmax()] * x).sin()  # whose gradient looks for what the turn found
+
+
+def _many_stretches(f: Any) -> Any:
+    def function(x: Any) -> Any:
+        for _ in range(30):  # rolled up
+            x = scan(lambda c, _: (f(c), None), f(x * 2), length=1_000_000)[0]
+        return x
+
+    return function
+
+
+LONG_LOOPS = {
+    "scan": lambda f: lambda x: scan(lambda c, _: (f(c), None), x, length=10**8)[0],
+    "fori_loop": lambda f: lambda x: fori_loop(0, 10**6, lambda _, c: f(c), x.tile(1000)),
+    "unknown length": lambda f: (
+        lambda x: fori_loop(0, (x.sum() * 0 + 10**8).long(), lambda _, c: f(c), x)
+    ),
+    "scan in scan": lambda f: _many_times(
+        lambda x: scan(lambda c, _: (f(c), None), x, length=100_000)[0]
+    ),
+    "gradient": lambda f: grad(
+        lambda x: scan(lambda c, _: (f(c), None), x, length=5_000_000)[0].sum()
+    ),
+    "plain for": _many_stretches,
+}
+
+
+@pytest.mark.parametrize("kind", LONG_LOOPS)
+def test_a_long_compiled_loop_ends_on_ctrl_c(kind: str) -> None:
+    x = ng.tensor([0.5, 1.0, 0.7])
+    long = ng.jit(LONG_LOOPS[kind](_turn_by_index if kind == "gradient" else _turn))
+    _interrupted(long, x)  # compiled
+    until, after = _interrupted(long, x)
+    assert after < 0.5 * until
 
 
 @pytest.mark.sampled(0.15)

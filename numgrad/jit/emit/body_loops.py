@@ -14,7 +14,6 @@ from numgrad.codegen.loops import (
     ONE,
     ZERO,
     Assign,
-    Break,
     Do,
     Expression,
     For,
@@ -33,21 +32,25 @@ from numgrad.codegen.loops import (
     plus,
     type_code,
 )
+from numgrad.jit.emit.interruptions import (
+    ENDED,
+    asks_within,
+    cleared_stacks,
+    in_stretches,
+    interruption,
+    turns_between,
+)
 from numgrad.jit.emit.program_source import Emitted
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 
-__all__ = ["ENDED", "Body", "copied", "loop_function"]
+__all__ = ["Body", "copied", "loop_function"]
 
-ENDED = "ended"  # whether a signal ended a loop, which all loops around it go by
-
-# Turns of a loop without end between two looks at whether Ctrl-C was pressed: milliseconds.
-TURNS_BETWEEN_SIGNALS, LONG_TURNS_BETWEEN_SIGNALS = 1 << 20, 1 << 12
 NUMBERS_OF_A_VECTOR = 4  # from which on they are worth one in a loop whose turns wait
 UNROLLED_COPY = 16  # elements up to which a copy is written out
-_DISTINCT, _INTERRUPTED = names("numgrad.codegen.loop_runtime", "distinct", "interrupted")
+(_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
 (_USE_NO_VECTORS,) = names("numgrad.codegen.llvm.width", "use_no_vectors")
 _ZEROS = Name("zeros", "numpy")
 
@@ -114,9 +117,9 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     turn = [*begin, *results.before, *body.steps(), *results.after]
     lines += body.room()
     turn += [*_moved(body, carries, handed_on, lines), *end]
-    can_end = body.can_end or (isinstance(loop, Loop) and loop.stops)
+    can_end = body.can_end or (isinstance(loop, Loop) and asks_within(loop))
     lines += [Assign(ENDED, ZERO)] * can_end
-    lines += _turns(loop, turn, body)
+    lines += _turns(loop, turn, body, [(f"all_{k}", value) for k, value in stacked])
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)
     lines += [Return(Name(ENDED))] * can_end
@@ -152,31 +155,38 @@ def _part(array: str, turn: str, value: Value) -> Expression:
     return call(PART, array, at, size, type_code(value.dtype))
 
 
-def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Statement]:
+def _turns(
+    loop: Loop | Rows, turn: list[Statement], body: Body, stacks: Sequence[tuple[str, Value]]
+) -> list[Statement]:
     """Return the loop over turns, of which ``k`` is the row.
 
-    Of a loop that stops by a flag, and may never end, some turns ask whether there was a signal.
+    Where they may take long, some turns ask whether there was a signal.
     """
     if isinstance(loop, Rows):
         return [For("k", Name("start"), Name("stop"), turn)]
+    between = turns_between(loop)
     if loop.stops:
         goes_on: Expression = Load(Name(body.emitted.buffers[body.graph.inputs[0]]), ZERO)
         if loop.length is not None:
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
-        between = TURNS_BETWEEN_SIGNALS if body.is_small else LONG_TURNS_BETWEEN_SIGNALS
-        asks = combine("==", combine("%", "k", between), between - 1)
-        cleared = _without_counts(body, loop)
-        interrupt = If(call(_INTERRUPTED), [*cleared, Assign(ENDED, ONE), Break()])
+        asks = interruption(_without_counts(body, loop), "k", between)
         following = Assign("k", combine("+", "k", 1))
-        return [Assign("k", ZERO), While(goes_on, [*turn, If(asks, [interrupt]), following])]
+        return [Assign("k", ZERO), While(goes_on, [*turn, asks, following])]
     count: Expression = Number(loop.length)
     if loop.counted:
         count = Load(Name("count"), ZERO)
-    if not loop.reverse:
-        return [For("k", ZERO, count, turn)]
-    last = combine("-", "turns", 1)
-    back = Assign("k", combine("-", last, "turn"))
-    return [Assign("turns", count), For("turn", ZERO, Name("turns"), [back, *turn])]
+    index, before = "k", list[Statement]()
+    if loop.reverse:
+        back = combine("-", combine("-", "turns", 1), "turn")
+        index, turn, before = "turn", [Assign("k", back), *turn], [Assign("turns", count)]
+        count = Name("turns")
+    cleared = cleared_stacks(stacks, count)
+    if asks_within(loop):
+        return [*before, in_stretches(index, count, turn, cleared, between)]
+    turns = For(index, ZERO, count, turn)
+    if not body.can_end:
+        return [*before, turns]
+    return [*before, turns, *[If(Name(ENDED), cleared)] * bool(cleared)]
 
 
 def _without_counts(body: Body, loop: Loop) -> list[Statement]:

@@ -40,8 +40,9 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.jit.emit.body_loops import ENDED, copied, loop_function
+from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step, with_recipe
+from numgrad.jit.emit.interruptions import ENDED
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.native_steps import (

@@ -1,0 +1,113 @@
+"""Ctrl-C in compiled loops: after how many turns they ask for it, and what they leave behind.
+
+Python runs the handlers of signals between its own instructions only. So a loop asks by itself, of
+so many turns that asking takes no time beside them; one that is over by then does not ask at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from numgrad.codegen.loops import (
+    ONE,
+    ZERO,
+    Assign,
+    Break,
+    Expression,
+    For,
+    If,
+    Name,
+    Number,
+    Statement,
+    Store,
+    call,
+    combine,
+    names,
+)
+from numgrad.jit.ir.cost import flops_of
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.unit_vectors import Rows
+
+__all__ = [
+    "ENDED",
+    "asks_within",
+    "cleared_stacks",
+    "in_stretches",
+    "interruption",
+    "turns_between",
+]
+
+ENDED = "ended"  # whether a signal ended a loop, which all loops around it go by
+
+# What is done between two looks at whether Ctrl-C was pressed, as counted by `_work_of`: some ten
+# milliseconds. A look takes 0.1 us.
+WORK_BETWEEN_SIGNALS = 1 << 24
+(_INTERRUPTED,) = names("numgrad.codegen.loop_runtime", "interrupted")
+
+
+def turns_between(loop: Loop) -> int:
+    """Return after how many turns of a loop there is time for a look: a power of two."""
+    return 1 << max(0, (WORK_BETWEEN_SIGNALS // _work_of(loop.graph)).bit_length() - 1)
+
+
+def asks_within(loop: Loop) -> bool:
+    """Whether a loop may take long enough to ask."""
+    return loop.stops or loop.length is None or loop.length > turns_between(loop)
+
+
+def _work_of(graph: Graph) -> int:
+    """Return about how many operations on numbers a graph takes, at least 1."""
+    return max(1, sum(map(_work_of_value, graph.values())))
+
+
+def _work_of_value(value: Value) -> int:
+    if value.operation != "call":
+        return max(flops_of(value), 0 if value.operation in _FOUND else prod(value.shape))
+    primitive = value.attributes["primitive"]
+    if isinstance(primitive, Loop):  # one without a known end asks by itself
+        return (primitive.length or 1) * _work_of(primitive.graph)
+    if isinstance(primitive, Rows):
+        return primitive.count * _work_of(primitive.graph)
+    return sum(prod(each.shape) * max(1, *each.shape[-1:]) for each in value.operands)
+
+
+_FOUND = frozenset(("input", "array", "constant", "view", "reshape", "item"))
+
+
+def interruption(cleared: Sequence[Statement], index: str, between: int) -> If:
+    """Return what leaves a loop after a signal, asking in some of the turns an index counts."""
+    asks = combine("==", combine("%", index, between), between - 1)
+    return If(asks, [If(call(_INTERRUPTED), [*cleared, Assign(ENDED, ONE), Break()])])
+
+
+def in_stretches(
+    index: str,
+    count: Expression,
+    turn: Sequence[Statement],
+    cleared: Sequence[Statement],
+    between: int,
+) -> For:
+    """Return a loop of so many turns that asks for signals between stretches of them.
+
+    The turns themselves are what they are in a loop that does not ask.
+    """
+    following = combine("+", "stretch", between)
+    turns = For(index, Name("stretch"), call(Name("min"), following, count), turn)
+    asks = If(combine("<", following, count), [If(call(_INTERRUPTED), [Assign(ENDED, ONE)])])
+    leave = If(Name(ENDED), [*cleared, Break()])
+    return For("stretch", ZERO, count, [turns, asks, leave], Number(between))
+
+
+def cleared_stacks(stacks: Sequence[tuple[str, Value]], count: Expression) -> list[Statement]:
+    """Return what clears stacked whole numbers, where later loops would look for indices.
+
+    Rows of turns that a signal left out were not written.
+    """
+    found: list[Statement] = []
+    for stack, value in stacks:
+        if value.dtype.kind in "iu":
+            elements = combine("*", count, prod(value.shape))
+            found.append(For("at", ZERO, elements, [Store(Name(stack), Name("at"), ZERO)]))
+    return found
