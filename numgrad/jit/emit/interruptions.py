@@ -93,11 +93,11 @@ def in_stretches(
 
     The turns themselves are what they are in a loop that does not ask.
     """
-    end = call(Name("min"), combine("+", "stretch", between), count)
-    ends = combine("or", combine("!=", ENDED, ZERO), call(_INTERRUPTED))
-    leave = If(ends, [*cleared, Assign(ENDED, ONE), Break()])
-    turns = For(index, Name("stretch"), end, turn)
-    return For("stretch", ZERO, count, [turns, leave], Number(between))
+    following = combine("+", "stretch", between)
+    turns = For(index, Name("stretch"), call(Name("min"), following, count), turn)
+    asks = If(combine("<", following, count), [If(call(_INTERRUPTED), [Assign(ENDED, ONE)])])
+    leave = If(Name(ENDED), [*cleared, Break()])
+    return For("stretch", ZERO, count, [turns, asks, leave], Number(between))
 
 
 def cleared_stacks(stacks: Sequence[tuple[str, Value]], count: Expression) -> list[Statement]:
