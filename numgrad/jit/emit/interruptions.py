@@ -70,7 +70,7 @@ def _work_of_value(value: Value) -> int:
         return (primitive.length or 1) * _work_of(primitive.graph)
     if isinstance(primitive, Rows):
         return primitive.count * _work_of(primitive.graph)
-    return sum(prod(each.shape) * max(1, *each.shape[-1:]) for each in value.operands)
+    return sum(prod(each.shape) * max((1, *each.shape[-1:])) for each in value.operands)
 
 
 _FOUND = frozenset(("input", "array", "constant", "view", "reshape", "item"))
