@@ -73,7 +73,7 @@ def _work_of_value(value: Value) -> int:
     if isinstance(primitive, Rows):
         return primitive.count * _work_of(primitive.graph)
     least = 0 if is_native(value) else INTERPRETED_WORK
-    return least + sum(prod(each.shape) * max(1, *each.shape[-1:]) for each in value.operands)
+    return least + sum(prod(each.shape) * max((1, *each.shape[-1:])) for each in value.operands)
 
 
 _FOUND = frozenset(("input", "array", "constant", "view", "reshape", "item"))
