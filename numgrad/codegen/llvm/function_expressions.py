@@ -144,7 +144,7 @@ class ExpressionWriter:
         nodes = self.typed.indices(array, index)
         positions = [self.cast(node, types.intp) for node in nodes]
         is_row = kind.ndim == 1 and kind.layout == "C"
-        from_start = [self._counts_from_start(node) for node in nodes]
+        from_start = [self._counts_from_start(array, node) for node in nodes]
         if is_row and all(from_start):
             return builder.gep(self._data(array), positions)
         whole = self.value(array)
@@ -164,8 +164,10 @@ class ExpressionWriter:
             self.context, builder, data, sizes, steps, kind.layout, positions
         )
 
-    def _counts_from_start(self, index: Expression) -> bool:
-        """Whether an index is known to be no less than 0."""
+    def _counts_from_start(self, array: Expression, index: Expression) -> bool:
+        """Whether an index is known to be no less than 0, or there is no size to count from."""
+        if isinstance(array, Name) and self.variables.has_no_size(array.id):
+            return True
         match index:
             case Number(value):
                 return value >= 0
