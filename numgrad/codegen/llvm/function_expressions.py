@@ -137,10 +137,21 @@ class ExpressionWriter:
         return result
 
     def is_plain(self, array: Expression, index: Expression) -> bool:
-        """Whether a subscript means the element that lies so far behind the first."""
+        """Whether a subscript means the element that lies so far behind the first.
+
+        So it is where it can't count from the end: it counts upward, is written out, or is of an
+        array of which there is no size to count from.
+        """
         kind = self.typed.plain(array)
-        is_row = isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"
-        return is_row and isinstance(index, Name) and index.id in self.counting
+        if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
+            return False
+        if not isinstance(self.typed.plain(index), types.Integer):
+            return False
+        if isinstance(index, Number):
+            return index.value >= 0
+        if isinstance(array, Name) and self.variables.has_no_size(array.id):
+            return True
+        return isinstance(index, Name) and index.id in self.counting
 
     def address(self, array: Expression, index: Expression) -> Any:
         """Write down where an element of an array is."""

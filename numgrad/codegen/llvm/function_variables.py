@@ -71,6 +71,10 @@ class Variables:
             return self.values[name]
         return array_at(self.context, self.builder, self.kinds[name], self.elements[name])
 
+    def has_no_size(self, name: str) -> bool:
+        """Whether of an array all that is known is where its elements are."""
+        return name in self.elements and name not in self.values
+
     def bind_elements(self, name: str, data: Any) -> None:
         """Give an array a name of which is known where its elements are."""
         if name in self.several:
