@@ -32,6 +32,7 @@ Where a Numba lacks something of a kind, or ``NUMGRAD_NUMBA=plain`` says so, ker
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -40,11 +41,13 @@ from typing import Any
 from llvmlite.binding import ffi  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.imputils import builtin_registry as lowering_registry
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.runtime.nrt import rtsys as run_time
 from numba.core.serialize import dumps
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.np.arrayobj import _empty_nd_impl as empty_array
+from numba.core.typing.templates import builtin_registry as typing_registry
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -76,13 +79,16 @@ __all__ = [
     "compile_result",
     "cpu_target",
     "dumps",
-    "empty_array",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
+    "link_run_time",
+    "load_all",
+    "load_declared",
     "load_functions_of_arrays",
     "look_up",
     "make_function",
+    "numbers_alone",
     "register_pass",
     "run_time_helpers",
     "signature",
@@ -108,12 +114,16 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.PassManager": "add_pass finalize",
         "numba.core.compiler_machinery.register_pass": "",
-        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
+        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering refresh"
+        + " install_registry",
         "numba.core.dispatcher.Dispatcher": "_reduce_states _rebuild",
+        "numba.core.imputils.builtin_registry": "functions",
         "numba.core.lowering.Lower": "init emit_environment_object create_cpython_wrapper",
+        "numba.core.runtime.nrt.rtsys": "initialize",
         "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NoPythonBackend": "",
         "numba.core.typed_passes.NopythonTypeInference": "",
+        "numba.core.typing.context.Context": "install_registry refresh",
     },
     "cache": {
         "numba.core.caching.CompileResultCacheImpl": "check_cachable reduce",
@@ -195,6 +205,97 @@ def load_functions_of_arrays() -> None:
             import_module("numba.np.arraymath")
         finally:
             linalg.ensure_blas = imports_blas
+
+
+#: What Numba knows of numbers, tuples and arrays as such: .007 s, where all takes .1.
+_NUMBERS = (
+    "numba.core.typing.arraydecl",
+    "numba.core.typing.builtins",
+    "numba.cpython.builtins",
+    "numba.cpython.numbers",
+    "numba.cpython.tupleobj",
+)
+
+
+@contextlib.contextmanager
+def numbers_alone(own: Any = None) -> Iterator[None]:
+    """Have Numba load what it knows of numbers, and no more, for what is compiled meanwhile.
+
+    Used under the lock of its compiler. If all is there, it remains.
+
+    Parameters
+    ----------
+    own : numba.core.base.BaseContext, optional
+        The target of the compilation. Where another is begun meanwhile, all is loaded. Without:
+        nothing is compiled.
+    """
+    target, typing = cpu_target.target_context, cpu_target.typing_context
+    if _has_all() or not HAS_PIPELINES:
+        yield
+        return
+    for name in _NUMBERS:
+        import_module(name)
+    asked = {target: _nothing, typing: _nothing if own is None else load_all}
+    if own is not None:
+        asked[own] = _nothing
+    before = {context: vars(context).get("refresh") for context in asked}
+    for context, refresh in asked.items():
+        context.refresh = refresh
+    _Loaded.held += asked
+    try:
+        load_declared()
+        typing.install_registry(typing_registry)
+        yield
+    finally:
+        for context, refresh in before.items():
+            vars(context).pop("refresh", None)
+            if refresh is not None and not _has_all():
+                context.refresh = refresh
+        del _Loaded.held[-len(before) :]
+
+
+def _nothing() -> None:
+    """Load nothing: Numba asks for all with each array, and each type of what is declared."""
+
+
+def load_declared() -> None:
+    """Load how what has been declared since is compiled, of which only the type was asked for."""
+    count = len(lowering_registry.functions)
+    if count != _Loaded.functions and not _has_all():
+        cpu_target.target_context.install_registry(lowering_registry)
+        _Loaded.functions = count
+
+
+class _Loaded:
+    functions = 0  # of those that are declared
+    held: list[Any] = []  # contexts that load nothing for the moment  # noqa: RUF012
+
+
+def load_all() -> bool:
+    """Have Numba load all that it knows; return whether that was anything new."""
+    if _has_all():
+        return False
+    for context in _Loaded.held:
+        vars(context).pop("refresh", None)
+    load_functions_of_arrays()
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    return True
+
+
+def _has_all() -> bool:
+    """Whether Numba has loaded more than what it knows of numbers."""
+    return bool(cpu_target.target_context._registries.keys() - {lowering_registry})
+
+
+def link_run_time(context: Any, module: Any, library: Any) -> None:
+    """Do to a module what is to be done once it is written; link what it calls of the run time.
+
+    The run time has to be compiled, which takes as long as a short kernel.
+    """
+    if context.is32bit or any(name.startswith("NRT_") for name in module.globals):
+        run_time.initialize(context)
+        context.post_lowering(module, library)
 
 
 def ziggurat_tables() -> Any:

@@ -33,7 +33,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from llvmlite import binding  # type: ignore[import-untyped]
-from numba import config, types
+from numba import NumbaError, config, types
 
 from numgrad.codegen.compile.shared_code import SharedCode
 from numgrad.codegen.compile.translated import read_kernel, write_functions
@@ -50,8 +50,10 @@ from numgrad.codegen.numba_private import (
     NoPythonBackend,
     NopythonTypeInference,
     PassManager,
-    load_functions_of_arrays,
+    link_run_time,
+    load_all,
     make_function,
+    numbers_alone,
     register_pass,
 )
 
@@ -210,7 +212,7 @@ class _Translating(Lower):
         if not self.flags.no_cpython_wrapper:
             self.genlower = self.call_helper = None
             Lower.create_cpython_wrapper(self, self.flags.release_gil)
-        self.context.post_lowering(self.module, self.library)
+        link_run_time(self.context, self.module, self.library)
         self.library.add_ir_module(self.module)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
@@ -267,16 +269,25 @@ class _LowerTranslatedAsWritten(_LowerTranslated):
     use = _UseAsWrittenLibrary
 
 
-class _Compiler(CompilerBase):
-    def __init__(self, *given: Any, **named: Any) -> None:
-        load_functions_of_arrays()
-        super().__init__(*given, **named)
-
-
-class _TranslatedCompiler(_Compiler):
-    """Compiles a function of the loop IR."""
+class _TranslatedCompiler(CompilerBase):
+    """Compiles a function of the loop IR. It has Numba load what little of it such code needs."""
 
     lower: type[_LowerTranslated] = _LowerTranslated
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._given, self._named = given, named
+        with numbers_alone():
+            super().__init__(*given, **named)
+        vars(self.state.targetctx).pop("refresh", None)  # which is a copy that is kept
+
+    def compile_extra(self, func: Any) -> Any:
+        try:
+            with numbers_alone(self.state.targetctx):
+                return super().compile_extra(func)
+        except (NotImplementedError, NumbaError):
+            if not load_all():
+                raise
+        return type(self)(*self._given, **self._named).compile_extra(func)
 
     def typed(self, arguments: tuple[Any, ...]) -> Any:
         """Return the function with its types; None if Numba has to find them."""
@@ -287,6 +298,7 @@ class _TranslatedCompiler(_Compiler):
         state = self.state
         state.typed = self.typed(tuple([types.unliteral(kind) for kind in state.args]))
         if state.typed is None:
+            load_all()
             return [_steps_of_numba(state, self.lower.use, _LowerKernel)]
         steps = PassManager("translated")
         steps.add_pass(self.lower, "loop IR to LLVM")
@@ -318,7 +330,11 @@ class _ThoroughCompiler(_LeanCompiler):
     lower = _LowerTranslatedThoroughly
 
 
-class _PartCompiler(_Compiler):
+class _PartCompiler(CompilerBase):
+    def __init__(self, *given: Any, **named: Any) -> None:
+        load_all()
+        super().__init__(*given, **named)
+
     def define_pipelines(self) -> list[Any]:
         return [_steps_of_numba(self.state, _UsePartLibrary, _LowerPart)]
 

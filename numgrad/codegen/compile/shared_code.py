@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
+from numgrad.codegen.numba_private import link_run_time
+
 __all__ = ["PREFIX", "Code", "SharedCode", "symbols_of"]
 
 #: What the names begin with, as machine code refers to them.
@@ -51,7 +53,7 @@ class SharedCode:
         library.enable_object_caching()
         with context.push_code_library(library):  # which functions of Numba's are linked to
             write(module)
-        context.post_lowering(module, library)
+        link_run_time(context, module, library)
         library.add_ir_module(module)
         library.finalize()
         self.keep(name, Code(symbols_of(library)[0], library._get_compiled_object()), library)

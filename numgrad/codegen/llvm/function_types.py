@@ -42,7 +42,7 @@ from numgrad.codegen.loops import (
     Unpack,
     While,
 )
-from numgrad.codegen.numba_private import CPUDispatcher
+from numgrad.codegen.numba_private import CPUDispatcher, load_all, load_declared
 
 __all__ = ["WITHOUT_SIZES", "Module", "Part", "Signatures", "Typed", "nested"]
 
@@ -136,12 +136,23 @@ class Signatures:
         found = self._found.get(key)
         if found is None:
             is_type = isinstance(function, types.Type)
-            kind = function if is_type else self.context.resolve_value_type(function)
-            found = kind, self.context.resolve_function_type(kind, operands, {})
+            kind = function if is_type else self.of_value(function)
+            found = kind, self._resolved(kind, operands)
             if found[1] is None:
                 raise errors.TypingError(f"no {function} of {operands}")
+            load_declared()
             self._found[key] = found
         return found
+
+    def _resolved(self, kind: Any, operands: tuple[Any, ...]) -> Any:
+        """Return the signature of a call. What Numba can't say, it may not have loaded yet."""
+        try:
+            found = self.context.resolve_function_type(kind, operands, {})
+        except errors.NumbaError:
+            if load_all():
+                return self._resolved(kind, operands)
+            raise
+        return self._resolved(kind, operands) if found is None and load_all() else found
 
     def part(self, part: Part, operands: tuple[Any, ...]) -> Typed | None:
         """Return a part for operands of some types, if it can be read."""
@@ -168,11 +179,27 @@ class Signatures:
         finally:
             self.reading.remove(part.function)
 
+    def of_value(self, value: Any) -> Any:
+        """Return the type of something that is known."""
+        try:
+            return self.context.resolve_value_type(value)
+        except (ValueError, errors.NumbaError):
+            if load_all():
+                return self.of_value(value)
+            raise
+
+    def attribute(self, kind: Any, name: str) -> Any:
+        """Return the type of an attribute of what is of a type; None if there is none."""
+        found = self.context.resolve_getattr(kind, name)
+        return self.attribute(kind, name) if found is None and load_all() else found
+
     def unified(self, one: Any, other: Any) -> Any:
         """Return the type of what is of one type or of another."""
         if one == other:
             return one
         found = self.context.unify_types(one, other)
+        if found is None and load_all():
+            return self.unified(one, other)
         if found not in (one, other):  # it would not be what Numba makes of either by itself
             raise errors.TypingError(f"{one} meets {other}")
         return found
@@ -302,7 +329,10 @@ class Typed:
             case Attribute(value, name):
                 if not self.has_sizes and isinstance(self.plain(value), types.Array):
                     raise TypeError(f"of {value} the elements are known, not the {name}")
-                found = self.signatures.context.resolve_getattr(self.plain(value), name)
+                known = self.named(node)
+                if known is not None:
+                    return self.of_value(known)
+                found = self.signatures.attribute(self.plain(value), name)
                 if found is None:
                     raise errors.TypingError(f"{self.plain(value)} has no {name}")
                 return found
@@ -330,7 +360,7 @@ class Typed:
             return types.Tuple([types.unliteral(self.of_value(item)) for item in value])
         if type(value) in (int, str, bool):
             return types.literal(value)
-        return self.signatures.context.resolve_value_type(value)
+        return self.signatures.of_value(value)
 
     def indices(self, array: Expression, index: Expression) -> Sequence[Expression]:
         """Return the integers that a subscript of an array has, one for each dim; else none."""
