@@ -106,3 +106,16 @@ def test_directions_within_directions_become_loops() -> None:
     (rows,) = [each.graph for each in bodies if isinstance(each, Rows)]
     assert _loops(rows) < 9
     np.testing.assert_allclose(compiled(_start()).numpy(), second(_start()).numpy(), atol=1e-12)
+
+
+def test_what_loops_of_unknown_length_stack_stays_in_the_turn_that_takes_it() -> None:
+    """It has no shape by which a loop around could stack it."""
+
+    def doubled(x: Any) -> Any:
+        return ng.func.while_loop(lambda c: c.sum() < 60, lambda c: c * c, x).sum()
+
+    def pushed(x: Any) -> Any:  # each column is two loops, the second of which takes a stack
+        return ng.func.jvp(ng.func.jacfwd(doubled), (x,), (x,))[1]
+
+    x = ng.tensor([1.5, 2.0, 1.2, 0.7], dtype=F64)
+    np.testing.assert_allclose(ng.jit(pushed)(x).numpy(), pushed(x).numpy(), rtol=1e-12)
