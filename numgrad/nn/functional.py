@@ -93,6 +93,7 @@ from numgrad.ops.spatial.interpolation import (
     upsample_bilinear,
     upsample_nearest,
 )
+from numgrad.ops.spatial.multi_head_attention import multi_head_attention_forward
 from numgrad.ops.spatial.native import conv_tbc, native_channel_shuffle
 from numgrad.ops.spatial.norm_pooling import NORM_POOLS
 from numgrad.ops.spatial.padding import pad
@@ -190,6 +191,7 @@ __all__ = [
     "max_unpool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",

@@ -22,6 +22,7 @@ _FILES = (
     "grids",
     "response_norm",
     "attention",
+    "multi_head_attention",
     "native",
 )
 load_files(__name__, _FILES)
