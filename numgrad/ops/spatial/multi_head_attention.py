@@ -145,10 +145,10 @@ def _projected_each(
             raise AssertionError(
                 f"expecting {name} weights shape of {wanted}, but got {weight.shape}"
             )
-    for name, each in zip(names, biases, strict=True):
-        if each is not None and each._array.shape != (features,):
+    for name, part in zip(names, biases, strict=True):
+        if part is not None and part._array.shape != (features,):
             raise AssertionError(
-                f"expecting {name} bias shape of {(features,)}, but got {each.shape}"
+                f"expecting {name} bias shape of {(features,)}, but got {part.shape}"
             )
     return tuple(map(linear, three, weights, biases))
 
