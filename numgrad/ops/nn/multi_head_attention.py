@@ -13,12 +13,12 @@ from numgrad.ops.linalg.products import bmm
 from numgrad.ops.movement.joining import cat
 from numgrad.ops.movement.padding import constant_pad_nd
 from numgrad.ops.movement.shape import reshape
+from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.dropping import dropout
 from numgrad.ops.nn.layers import linear
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.softmax import softmax
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.spatial.attention import scaled_dot_product_attention
 
 __all__ = ["multi_head_attention_forward"]
 
