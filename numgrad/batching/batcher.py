@@ -23,7 +23,15 @@ from numgrad.batching.rules import batched_result
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
 from numgrad.graph.modes.state import modes
-from numgrad.graph.recorder import Traced, at_hand, instead_of, note_copy, note_given, note_numbers
+from numgrad.graph.recorder import (
+    Traced,
+    TraceError,
+    at_hand,
+    instead_of,
+    note_copy,
+    note_given,
+    note_numbers,
+)
 from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
@@ -425,6 +433,11 @@ class Batcher(Worlds):
         self, roots: Sequence[Any], needed: set[Any] | None, captures: dict[Any, Any]
     ) -> None:
         """Return None: what is recorded of a batch runs node by node."""
+
+    def fails(self, error: TraceError) -> None:
+        """Tell the world outside: one in which a function is traced can't be."""
+        if self._outside.trace is not None:
+            self._outside.trace.fails(error)
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""

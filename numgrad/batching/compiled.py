@@ -43,8 +43,9 @@ def call_compiled(batcher: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict
 
     One that reads tensors inside which are no arguments of it runs as it is. So do those that may
     draw random numbers: gradients go by the numbers that were drawn, which only the run itself has.
+    And so do all where a function is traced outside, which is compiled as a whole.
     """
-    if batcher.randomness != "error":
+    if batcher.randomness != "error" or not batcher.has_numbers:
         return jitted.function(*args, **kwargs)
     try:
         return _call(batcher, jitted, args, kwargs)

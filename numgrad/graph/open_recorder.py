@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from numgrad.graph.recorder import Traced
+from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.tensor import Tensor
 
 __all__ = ["LoopRecorder", "Recorder"]
@@ -123,6 +123,9 @@ class Recorder(Protocol):
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that the trace depends on how these arguments lie in memory."""
+
+    def fails(self, error: TraceError) -> None:
+        """Note that the function can't be traced, which an ``except`` in it does not change."""
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise the `TraceError` for an operation whose result's shape depends on numbers."""

@@ -53,9 +53,18 @@ _HAS_RESHAPE_WITHOUT_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 class TraceError(RuntimeError):
-    """Something in a traced function needs numbers that are not there while it is traced."""
+    """Something in a traced function needs numbers that are not there while it is traced.
+
+    The trace that it is raised in hears of it, and ends with it whatever becomes of it on its way:
+    behind an ``except`` the function would be compiled with what it does where it fails.
+    """
 
     __module__ = "numgrad"
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if modes.trace is not None:
+            modes.trace.fails(self)
 
 
 class ForeignTensor(TraceError):

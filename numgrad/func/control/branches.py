@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import weakref
+import functools
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from numgrad.base import pytree
 from numgrad.base.pytree import TreeSpec
+from numgrad.func.control.alike import Returned, compare_without_numbers
 from numgrad.func.control.arguments import (
     Leaves,
     check_callable,
@@ -20,11 +20,9 @@ from numgrad.func.control.arguments import (
 )
 from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError, note_numbers
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.creation.generator import default_generator
 
 __all__ = ["cond", "cond_of_operands", "switch"]
 
@@ -35,7 +33,7 @@ def cond(
     """Return ``true_fn(*operands)`` if a condition holds, ``false_fn(*operands)`` otherwise.
 
     Mirrors ``jax.lax.cond``; `numgrad.cond` takes the operands as a tuple, as ``torch.cond`` does.
-    Only the branch that is taken runs, so that a derivative is that of this branch.
+    Only the branch that is taken computes, so that a derivative is that of this branch.
 
     Parameters
     ----------
@@ -55,8 +53,9 @@ def cond(
     ------
     RuntimeError
         If `pred` is neither, or a branch is no function, or the branches return different
-        structures, shapes or dtypes. The other branch runs only if it returned something else
-        before: so this is found out when both branches have been taken.
+        structures, shapes or dtypes. For a tensor `pred` the branch that is not taken runs, too,
+        without numbers, once for operands and functions of a kind; where it asks for numbers, what
+        it would return is not known. For a bool this is found out when both have been taken.
 
     Examples
     --------
@@ -74,7 +73,8 @@ def cond(
     recorded = recorder_of("switch")
     if recorded is not None and isinstance(pred, Tensor):
         return branches.recorded(recorded, pred)
-    return branches.run(int(is_true(pred, "cond", "pred")))
+    is_known = isinstance(pred, bool)
+    return branches.run(int(is_true(pred, "cond", "pred")), is_known=is_known)
 
 
 def cond_of_operands(
@@ -170,7 +170,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if recorded is not None and not whole:
         return run.recorded(recorded, index)
     position = int(index) if whole else _position(index)
-    return run.run(min(max(position, 0), len(branches) - 1))
+    return run.run(min(max(position, 0), len(branches) - 1), is_known=whole)
 
 
 def _position(index: Tensor) -> int:
@@ -186,10 +186,6 @@ def _position(index: Tensor) -> int:
     return int(index._array.reshape(-1)[0])
 
 
-# What functions returned when they were branches: dtypes and shapes, and the structure.
-_returned: weakref.WeakKeyDictionary[Any, tuple[Any, TreeSpec]] = weakref.WeakKeyDictionary()
-
-
 class _Branches:
     """The branches of one call, with their operands."""
 
@@ -202,21 +198,26 @@ class _Branches:
         self._leaves, self._spec = read_leaves(tuple(operands), "operand")
         self._words = f"When merging the branches' output in {api}, they have to be alike."
 
-    def run(self, position: int) -> Any:
-        """Run a branch; where another one returned something else before, see if it still does."""
+    def run(self, position: int, *, is_known: bool) -> Any:
+        """Run a branch, and see if the others would return the same.
+
+        By a choice that `is_known` to Python, as an int is, PyTorch takes a branch and looks at no
+        other: so only one that returned something else before is looked at.
+        """
         branch = self._branches[position]
         result = branch(*self._operands)
-        leaves, spec = own = read_leaves(result, "result")
-        found = (
-            [None if each is None else (each._array.dtype, each._array.shape) for each in leaves],
-            spec,
-        )
-        for other in self._branches:
-            known = other is not branch and isinstance(other, FunctionType)
-            if known and _returned.get(other, found) != found:
-                self._compare(branch, own, other, self._read(other))
-        if isinstance(branch, FunctionType):
-            _returned[branch] = found
+        own = read_leaves(result, "result")
+        if modes.trace is not None:  # which may be without numbers itself
+            return result
+        returned = Returned(self._branches, self._leaves, self._spec)
+        found = returned.note(position, own)
+        for other, function in enumerate(self._branches):
+            before = found if other == position else returned.before(other)
+            if before == found or (before is None and is_known):
+                continue
+            compare = functools.partial(self._compare, branch, own, function)
+            compare_without_numbers(function, self._leaves, self._spec, compare)
+            returned.note(other, own)
         return result
 
     def recorded(self, recorder: Callable[..., Any], index: Any) -> Any:
@@ -237,16 +238,6 @@ class _Branches:
 
         leaves = recorder(index, [flat(branch) for branch in self._branches], self._leaves)
         return pytree.unflatten(first[1][1], leaves)
-
-    def _read(self, branch: Callable[..., Any]) -> tuple[Leaves, TreeSpec]:
-        """Return what a branch that is not taken would return."""
-        random = default_generator.snapshot()
-        try:
-            with no_grad():
-                result = branch(*self._operands)
-        finally:
-            default_generator.restore(random)
-        return read_leaves(result, "result")
 
     def _compare(
         self,

@@ -18,6 +18,7 @@ from numgrad.base.dtypes import of_numpy
 from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import (
     Traced,
+    TraceError,
     instead_of,
     place_of,
 )
@@ -81,19 +82,34 @@ class Tracer(TracedValues):
         self.unread: set[Value] = set()  # see `Graph`
         # Where generators of random numbers are by now.
         self.states = States(self)
+        self._failure: TraceError | None = None
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Have this thread's operations recorded here."""
-        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch")
+        """Have this thread's operations recorded here.
+
+        Raises
+        ------
+        TraceError
+            If one was raised, though it was caught, or another error came of it.
+        """
+        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch", "overwritten")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        modes.unrecorded = modes.stretch = None  # it is for callers that differentiate nothing, too
+        # It is for callers that differentiate nothing, too.
+        modes.unrecorded = modes.stretch = modes.overwritten = None
         watch(self, sees_calls=True)
         try:
             with without_collections():
                 yield
+            if self._failure is not None:
+                raise self._failure
+        except Exception:
+            if self._failure is None:
+                raise
+            raise self._failure from None
         finally:
+            self._failure = None  # its traceback leads here
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
             self.forget()
 
@@ -397,6 +413,10 @@ class Tracer(TracedValues):
     def has_nan(self, array: Traced) -> bool:
         """Return False: nothing is computed yet."""
         return False
+
+    def fails(self, error: TraceError) -> None:
+        """Note the first reason why the function can't be traced."""
+        self._failure = self._failure or error
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""

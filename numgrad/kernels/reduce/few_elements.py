@@ -48,7 +48,7 @@ class FewElements(NamedTuple):
 def few_elements(
     shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool = False
 ) -> FewElements | None:
-    """Return how to reduce elements of a shape over one dim or all of them; None if not so.
+    """Return how to reduce elements of a shape over dims that are neighbours; None if not so.
 
     Examples
     --------
@@ -57,6 +57,8 @@ def few_elements(
     >>> few_elements((2, 3), (0, 1), True)
     FewElements(outer=1, n=6, inner=1, shape=(1, 1))
     >>> few_elements((2, 3, 4), (1, 2))
+    FewElements(outer=2, n=12, inner=1, shape=(2,))
+    >>> few_elements((2, 3, 4), (0, 2))
     """
     size = prod(shape)
     if not 0 < size <= FEW_ELEMENTS:
@@ -64,7 +66,10 @@ def few_elements(
     if len(dims) == len(shape):
         return FewElements(1, size, 1, (1,) * len(shape) if keepdim else ())
     if len(dims) != 1:
-        return None
+        laid = arranged(None, shape, dims, range(len(shape)))
+        if laid.rest or laid.inner > TILE:
+            return None
+        return FewElements(laid.outer, laid.n, laid.inner, reduced_shape(shape, dims, keepdim))
     (dim,) = dims
     before, behind = shape[:dim], shape[dim + 1 :]
     inner = prod(behind)

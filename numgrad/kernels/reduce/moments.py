@@ -230,11 +230,12 @@ def specialised_var(
     correction: float = 1,
     *,
     root: bool = False,
+    mean: bool = False,
 ) -> SpecialisedCall | None:
     """Return what takes `var` of a C-contiguous array of few elements, or with `root` `std`.
 
-    None if there is no fast path: there is none with less than one degree of freedom, where
-    variances can overflow that are no mistake.
+    With `mean` it returns the mean, too. None if there is no fast path: there is none with less
+    than one degree of freedom, where variances can overflow that are no mistake.
 
     Examples
     --------
@@ -248,6 +249,12 @@ def specialised_var(
     steps, size, room, empty = blocks.steps, n * inner, outer * inner, np.empty
     degrees = float(dtype.type(n - correction))
     entry = entry_of(_variances, *[dtype] * 3, INT64, int, int, int, int)
+
+    def both(array: Array) -> tuple[Array, Array]:
+        means, out = empty(result, dtype), empty(result, dtype)
+        entry(array.ravel(), means.ravel(), out.ravel(), steps, n, inner, size, outer)
+        out /= degrees
+        return np.sqrt(out, out=out) if root else out, means
 
     def one(array: Array) -> Array:
         out = empty(result, dtype)
@@ -264,6 +271,8 @@ def specialised_var(
         out /= degrees
         return np.sqrt(out, out=out) if root else out
 
+    if mean:
+        return both
     return one if room == 1 else many
 
 

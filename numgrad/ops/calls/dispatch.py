@@ -129,16 +129,24 @@ class Calls:
             statics = (*statics, *itertools.compress(tensors, constants))
         if not self._is_met_often(key, statics):
             return function(*arguments, **keywords)
-        result, steps = note_steps(function, *arguments, **keywords)
+        if self.sequence and len(set(map(id, tensors))) < len(tensors):
+            result = function(*arguments, **keywords)
+            apart = _told_apart(tensors)
+            arguments = tuple([apart if each is tensors else each for each in arguments])
+            tensors = apart
+            noted, steps = note_steps(function, *arguments, **keywords)
+        else:
+            result, steps = note_steps(function, *arguments, **keywords)
+            noted = result
         given = range(len(tensors))
         in_order = [at for at in given if not constants or not constants[at]]
         applies_one = _takes_just(steps, tensors, in_order)
         if not applies_one and _takes_just(steps, tensors, given):  # constants, too
             in_order, applies_one = [*given], True
-        if not self.sequence or applies_one or len(set(map(id, tensors))) == len(tensors):
-            program = self._compile(tensors, steps, result, in_order, applies_one)
-            self.programs.keep(key, program or (function if self.elementwise else _go_the_long_way))
-        steps.pack()
+        program = self._compile(tensors, steps, noted, in_order, applies_one)
+        self.programs.keep(key, program or (function if self.elementwise else _go_the_long_way))
+        if noted is result:
+            steps.pack()
         return result
 
     def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:
@@ -173,6 +181,19 @@ class Calls:
         return compile_call(tensors, steps, result, sequence=self.sequence, in_order=only)
 
 
+def _told_apart(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return tensors that are all different: another one that is alike for what is there again."""
+    found: dict[int, Tensor] = {}
+    for each in tensors:
+        if id(each) in found:
+            twin: Tensor = Tensor.__new__(Tensor)
+            vars(twin).update(vars(each))
+            twin._array, twin._retains_grad = each._array.view(), False
+            each = twin
+        found[id(each)] = each
+    return [*found.values()]
+
+
 def _is_remembered(statics: tuple[Any, ...]) -> bool:
     """Whether calls with such arguments are remembered."""
     try:
@@ -193,7 +214,11 @@ def _takes_just(steps: Steps, tensors: Sequence[Any], in_order: Sequence[int]) -
 
 def _follows_default_dtype(tensors: Any, steps: Steps) -> bool:
     """Whether floating point numbers meet others, or are made of them: their dtype can be set."""
-    if any(isinstance(each, Tensor) and each._array.dtype.kind in "fc" for each in tensors):
+    given = {each._array.dtype for each in tensors if isinstance(each, Tensor)}
+    made = {each._array.dtype for each in steps.constants if each._array.dtype.kind in "fc"}
+    if made - given:
+        return True
+    if any(each.kind in "fc" for each in given):
         return False
     return any(
         output._array.dtype.kind in "fc" or any(isinstance(each, float) for each in step.operands)

@@ -86,9 +86,9 @@ def facts_of(tensors: Any) -> Any:
 
 def watches_writes() -> bool:
     """Return whether something is open that has to see writes: all but hooks on saved tensors."""
-    return bool(
-        call_interceptors or modes.inference or modes.level is not None or modes.keeper is not None
-    )
+    if call_interceptors or modes.inference or modes.level is not None:
+        return True
+    return modes.keeper is not None or modes.overwritten is not None
 
 
 def view_fact(view: Tensor) -> str | None:
@@ -158,6 +158,7 @@ def tensor_lines(
     by_type: bool = False,
     factors: Sequence[str] = (),
     written: bool = False,
+    optional: Sequence[str] = (),
 ) -> tuple[list[str], list[str]]:
     """Return lines that look at tensors, and what gives the part of a key that is about these.
 
@@ -181,8 +182,10 @@ def tensor_lines(
         lines += _read_lines(name, written)
         facts.append(f"kind_{name}")
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
-    for name in mixed:
+    for name in [*mixed, *optional]:
         known = _kind_of_number(name) if by_type else _number_fact(name, name in factors)
+        if name in optional:
+            known = "None"
         lines += [
             f"if type({name}) is Tensor:",
             *[f"    {line}" for line in _read_lines(name, written)],
@@ -192,11 +195,11 @@ def tensor_lines(
             f"    needs_{name} = False",
             f"    fact_{name} = {known}",
         ]
-        facts += [f"fact_{name}", *[f"type({name})"] * (not by_type)]
+        facts += [f"fact_{name}", *[f"type({name})"] * (name in mixed and not by_type)]
     for name in [each for each in factors if each not in mixed]:
         lines.append(f"fact_{name} = {_number_fact(name, True)}")
         facts += [f"fact_{name}", f"type({name})"]
-    tensors = [*names, *mixed]
+    tensors = [*names, *mixed, *optional]
     needs = [f"needs_{name}" for name in tensors]
     anyone = needs[0] if len(needs) == 1 else f"({' or '.join(needs)})"
     if written:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.kinds import kind_for
-from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
 from numgrad.ops.calls.node_source import (
     Saved,
     are_constants,
@@ -76,6 +79,13 @@ class CallWriter:
         self.values: dict[int, Value] = {}
         self.results = {id(result) for result in results}
         self.counted = steps.counted
+        # Of few numbers; what a result shows of one belongs to whoever gets the result.
+        self.constants = {
+            id(each._array)
+            for each in steps.constants
+            if each._array.size <= FEW_ELEMENTS
+            and not any(np.may_share_memory(each._array, result._array) for result in results)
+        }
         self.arrays: dict[int, str] = {}  # what was read, or computed: the names of arrays
         # Whose array it is, None if it is that of two: they need not have one the next time.
         self.holders: dict[int, Value | None] = {}
@@ -152,6 +162,8 @@ class CallWriter:
                     arguments.append(names[position])
                 continue
             value = self.values.get(id(operand) if names is None else -1 - position)
+            if value is None and names is None:
+                value = self._made(operand)
             if value is None:
                 return False
             operands.append(value)
@@ -191,6 +203,25 @@ class CallWriter:
             if sources:
                 self._renew(number, step, sources, node)
         return True
+
+    def _made(self, tensor: Tensor) -> Value | None:
+        """Return a tensor that no step returned: of an array that was read, or a constant."""
+        array, place = tensor._array, len(self.values)
+        name = self.array(array)
+        if not name and id(array) in self.constants:
+            name = f"constant{place}"
+            self.namespace[name] = array.copy("K")
+        if not name or tensor._edge is not NO_EDGE or id(tensor) in self.results:
+            return None
+        value = Value(f"made{place}", None, False, False)
+        value.array = name
+        if id(tensor) in self.bases:
+            value.counter = f"c_{value.tensor}"
+            self.namespace["wrap"] = wrap
+            self.lines.append(f"{value.tensor} = wrap({name})")
+            self.lines.append(f"{value.counter} = {value.tensor}._counter")
+        self.values[id(tensor)] = value
+        return value
 
     def _read(self, number: int, step: Step) -> bool:
         """Write how arrays are made of the numbers in another one; return whether that can be."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.warned import warn
+from numgrad.kernels.move.places import are_inside
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
@@ -43,6 +44,8 @@ _NUMBERED = (
 @at_run_time
 def _classes_of(target: Any, count: int, ignored: int) -> Any:
     """Return numbers of classes, 0 for those to ignore; raise for what is no class."""
+    if not 0 <= ignored < count and are_inside(target, count):
+        return target
     outside = ((target < 0) | (target >= count)) & (target != ignored)
     if outside.any():
         raise IndexError(f"Target {target[outside].flat[0]} is out of bounds.")
@@ -142,7 +145,7 @@ class _Chosen:
         return reduced(loss, reduction)
 
 
-@declare(f"nll_loss{_NUMBERED})", function=False, method=False)
+@declare(f"nll_loss{_NUMBERED})", function=False, method=False, dispatched=True)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -185,7 +188,12 @@ def nll_loss(
     return _Chosen(input, target, weight, ignore_index).loss(input, reduction)
 
 
-@declare(f"cross_entropy{_NUMBERED}, float label_smoothing=0.0)", function=False, method=False)
+@declare(
+    f"cross_entropy{_NUMBERED}, float label_smoothing=0.0)",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def cross_entropy(
     input: Tensor,
     target: Tensor,

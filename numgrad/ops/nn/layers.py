@@ -8,6 +8,7 @@ from typing import Any
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import at_run_time
@@ -192,6 +193,7 @@ def rows_by_number(weight: Tensor, numbers: Tensor, shared: bool) -> Tensor:
     "float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def embedding(
     input: Tensor,
@@ -264,7 +266,9 @@ def _classes_below(classes: Any, count: int) -> Any:
     return classes
 
 
-@declare("one_hot(Tensor tensor, int num_classes=-1)", function=False, method=False)
+@declare(
+    "one_hot(Tensor tensor, int num_classes=-1)", function=False, method=False, dispatched=True
+)
 def one_hot(tensor: Tensor, num_classes: int) -> Tensor:
     """Return 1 in the place of each number, and 0 in all others: a further dim, of classes.
 
@@ -293,10 +297,11 @@ def one_hot(tensor: Tensor, num_classes: int) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return zeros((*tensor._array.shape, num_classes), dtype=tensor.dtype)
-    classes = wrap(_classes_below(tensor._array, count=num_classes))
     if num_classes == -1:
         refuse_shape_of("one_hot", tensor._array)
-        num_classes = int(tensor._array.max()) + 1
+        forget_steps()  # the next numbers may have another maximum
+        return one_hot(tensor, max(int(tensor._array.max()), 0) + 1)
+    classes = wrap(_classes_below(tensor._array, count=num_classes))
     shape = (*tensor._array.shape, num_classes)
     result: Tensor = scatter(zeros(shape, dtype=tensor.dtype), -1, unsqueeze(classes, -1), 1)
     return result

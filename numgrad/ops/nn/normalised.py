@@ -259,21 +259,46 @@ def of_channels(
     shape = input._array.shape
     count = shape[1] if len(shape) > 1 else 0
     _check_channels(count, {**parts, "weight": weight, "bias": bias})
-    ndim = len(shape)
-    wide = _wide(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
-    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
     if not training:
         assert running_mean is not None and running_var is not None
-        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+        middle, variance = (_of_channels(each, len(shape)) for each in (running_mean, running_var))
         factor = rsqrt(_wide(variance) + eps)
-        return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)
-    dims = [0, *range(2, ndim)]
-    variance, middle = _moments(wide, dims)
+        scale, shift = _as_channels(input, weight, bias)
+        result = _scaled((_images(input) - middle) * factor, scale, shift)
+        return _given(input, result, middle, factor)
+    result, middle, factor, variance = _by_own_channels(input, weight, bias, eps)
     rows = input._array.size // max(count, 1)
     _update(running_mean, middle.reshape(-1), momentum)
     _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
+    return _given(input, result, middle, factor)
+
+
+def _images(input: Tensor) -> Tensor:
+    """Return images as channels of theirs are normalised."""
+    return _wide(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
+
+
+def _as_channels(input: Tensor, *parts: Tensor | None) -> list[Tensor | None]:
+    """Return what there is of vectors as it broadcasts to an input."""
+    ndim = input._array.ndim
+    return [None if each is None else _of_channels(each, ndim) for each in parts]
+
+
+@declare(
+    "_by_own_channels(Tensor input, Tensor? weight, Tensor? bias, float eps)",
+    function=False,
+    method=False,
+    dispatched=True,
+)
+def _by_own_channels(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, ...]:
+    """Return what `batch_norm` does in training, wide, with what it found of the channels."""
+    wide = _images(input)
+    variance, middle = _moments(wide, [0, *range(2, input._array.ndim)])
     factor = rsqrt(variance + eps)
-    return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)
+    scale, shift = _as_channels(input, weight, bias)
+    return _scaled((wide - middle) * factor, scale, shift), middle, factor, variance
 
 
 @declare(
@@ -281,6 +306,7 @@ def of_channels(
     "Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-5)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def batch_norm(
     input: Tensor,
@@ -364,9 +390,7 @@ def of_groups(
     variance, middle = _moments(groups, [2])
     factor = rsqrt(variance + eps)
     result = unsafe_view((groups - middle) * factor, shape)
-    scale, shift = (
-        None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
-    )
+    scale, shift = _as_channels(input, weight, bias)
     return _given(input, _scaled(result, scale, shift), middle, factor)
 
 
@@ -433,7 +457,7 @@ def of_own_channels(
     parts = {"running_mean": running_mean, "running_var": running_var}
     _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
     wide = _wide(gradient_by_rows(input, True).contiguous())
-    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
+    scale, shift = _as_channels(input, weight, bias)
     if not use_input_stats:
         assert running_mean is not None and running_var is not None
         middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
@@ -454,6 +478,7 @@ def of_own_channels(
     "float eps=1e-5)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def instance_norm(
     input: Tensor,

@@ -98,9 +98,18 @@ def _std_mean(array: Array, dims: Dims, keepdim: bool, correction: float) -> tup
 
 
 def _quick_var(
-    array: Array, dims: Dims, keepdim: bool, correction: float, named: bool, root: bool
+    array: Array,
+    dims: Dims,
+    keepdim: bool,
+    correction: float,
+    named: bool,
+    *,
+    root: bool,
+    mean: bool,
 ) -> Any:
-    return kernels.specialised_var(array.shape, array.dtype, dims, keepdim, correction, root=root)
+    return kernels.specialised_var(
+        array.shape, array.dtype, dims, keepdim, correction, root=root, mean=mean
+    )
 
 
 def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",)) -> Primitive:
@@ -114,7 +123,7 @@ def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",
         ["input"],
         [rule],
         outputs=outputs,
-        few=None if len(outputs) > 1 else partial(_quick_var, root=name == "std"),
+        few=partial(_quick_var, root=name.startswith("std"), mean=len(outputs) > 1),
         samples=[
             sample(name, (2, 3)),
             sample(name, (2, 3), dim=1),

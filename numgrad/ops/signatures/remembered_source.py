@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.overload_source import given_at_least
 from numgrad.ops.signatures.signature import REQUIRED
 from numgrad.ops.signatures.source_text import handed_on, tuple_of
 
@@ -70,8 +69,8 @@ class _Given(NamedTuple):
     ----------
     arguments : list of str
         All that the rule is given.
-    tensors, mixed : list of str
-        Those that are tensors, and those that may be something else.
+    tensors, mixed, optional : list of str
+        Those that are tensors, those that may be something else, and those that may be left out.
     factors : list of str
         Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
     indices : list of str
@@ -85,6 +84,7 @@ class _Given(NamedTuple):
     arguments: list[str]
     tensors: list[str]
     mixed: list[str]
+    optional: list[str]
     factors: list[str]
     indices: list[str]
     statics: list[str]
@@ -96,9 +96,9 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     """Return how the arguments of a function stand in the keys of its calls."""
     parameters = {each.name: each for each in declaration.signature.parameters}
     owner = ["self"] * declaration.bound
-    given = _Given([*owner], [*owner], [], [], [], [], [], ["out is None"] * ("out" in parameters))
-    # What stands for another argument is no rare thing, as what may be left out is.
-    needed = {one for each in given_at_least(declaration, local) for one in each.split(" and ")}
+    given = _Given(
+        [*owner], [*owner], [], [], [], [], [], [], ["out is None"] * ("out" in parameters)
+    )
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
         given.arguments.append(handed_on(declaration.defaults.get(name), value))
@@ -113,8 +113,10 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         are_tensors = kinds <= _TENSORS - {"operand"}
         if are_tensors and declaration.defaults[name] is REQUIRED and not parameters[name].optional:
             given.tensors.append(value)
-        elif are_tensors and f"{value} is {declaration.not_given(name)}" not in needed:
-            given.absent.append(f"{value} is {declaration.not_given(name)}")
+        elif are_tensors and declaration.finish is None:
+            given.optional.append(value)
+            left_out = f"{value} is {declaration.not_given(name)}"
+            given.absent.append(f"({left_out} or type({value}) is Tensor)")
         elif kinds & _TENSORS and declaration.finish is None:
             given.mixed.append(value)
             given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
@@ -138,9 +140,12 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
         handed = [local[declaration.sequence.name]]
         tensors, facts, conditions = handed[0], ["facts_"], ["facts_ is not None"]
     else:
-        handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
+        handed = [*given.tensors, *given.mixed, *given.optional, *given.factors]
+        handed = list(dict.fromkeys(handed))
         by_type = declaration.direct
-        look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
+        look, facts = tensor_lines(
+            given.tensors, given.mixed, by_type, given.factors, writes, given.optional
+        )
         defaults = declaration.defaults
         tensors = tuple_of([handed_on(defaults.get(each), each) for each in handed])
         conditions = [f"type({each}) is Tensor" for each in given.tensors]
@@ -150,7 +155,7 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
             "(not interceptors or not watches_writes())" if writes else "not call_interceptors"
         )
     missed = f"meet(key_, {tensors}, {tuple_of(given.statics)}, {tuple_of(given.arguments)}"
-    if given.mixed or given.factors:
+    if given.mixed or given.optional or given.factors:
         constants = [_is_constant(each, given, declaration.direct) for each in handed]
         missed += f", constants={tuple_of(constants)}"
     for indices in given.indices:
@@ -178,7 +183,7 @@ def _is_constant(name: str, given: _Given, by_type: bool) -> str:
     """Return whether what a program is given is a number that stands in its key."""
     if name in given.mixed and by_type:
         return "False"
-    conditions = [f"type({name}) is not Tensor"] * (name in given.mixed)
+    conditions = [f"type({name}) is not Tensor"] * (name in [*given.mixed, *given.optional])
     if name in given.factors:
         conditions.append(f"fact_{name} is not float")
     return " and ".join(conditions) or "False"

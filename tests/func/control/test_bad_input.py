@@ -93,11 +93,48 @@ def test_branches_that_differ(branch, other):
         return x + 1
 
     given = (x,) if branch is func.cond else ((x,),)
-    assert branch(True, same, other, *given).tolist() == [2, 2, 2]
-    with pytest.raises(RuntimeError, match="merging the branches' output") as caught:
-        branch(False, same, other, *given)
-    for function in (same, other):
-        assert f":{function.__code__.co_firstlineno})" in str(caught.value)
+    for flag in (True, False, True):
+        with pytest.raises(RuntimeError, match="merging the branches' output") as caught:
+            branch(ng.tensor(flag), same, other, *given)
+        for function in (same, other):
+            assert f":{function.__code__.co_firstlineno})" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ng.tensor, int])
+def test_branches_of_a_switch_that_differ(kind):
+    branches = [lambda x: x, lambda x: x + 1, lambda x: x.sum()]
+
+    def taken() -> None:
+        if kind is int:  # of a choice that Python knows others are known once they were taken
+            func.switch(1, branches, x)
+        func.switch(kind(2), branches, x)
+
+    with pytest.raises(RuntimeError, match="merging the branches' output"):
+        taken()
+
+
+def test_a_branch_that_goes_by_numbers_is_not_compared():
+    """Without numbers it can't run: what is not taken may be anything then, without end, too."""
+
+    def repeated(n: Any) -> Any:
+        return func.cond(n > 0, lambda n: repeated(n - 1) + 1, lambda n: n * 0, n)
+
+    assert repeated(ng.tensor(4)).item() == 4
+    assert func.cond(ng.tensor(True), lambda x: x, lambda x: x[: int(x.sum())], x) is x
+
+
+def test_what_a_branch_draws_that_is_not_taken_is_not_drawn():
+    """Nor does it write to anything."""
+    drawn = []
+    total = ng.zeros(3)
+    for flag in (True, False):
+        ng.manual_seed(0)
+        func.cond(ng.tensor(flag), lambda x: x, lambda x: total.add_(x), x)
+        func.cond(ng.tensor(flag), lambda x: x, lambda x: x + ng.rand(3), x)
+        drawn.append(ng.rand(2))
+    ng.manual_seed(0)
+    assert drawn[0].equal(ng.rand(2))
+    assert total.tolist() == [1, 1, 1]
 
 
 def test_branches_that_are_alike_at_each_call_are_not_refused():
@@ -112,7 +149,8 @@ def test_branches_that_are_alike_at_each_call_are_not_refused():
 
     for length in (3, 2, 1):
         for flag in (True, False):
-            assert func.cond(flag, first, second, x).shape == (length,)
+            for pred in (flag, ng.tensor(flag)):
+                assert func.cond(pred, first, second, x).shape == (length,)
 
 
 ONE_ELEMENT = "scalar|single-element tensor"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes.state import intercept, stop_intercepting
+from numgrad.nn import functional
 from numgrad.ops.calls import dispatch
 from numgrad.ops.calls.dispatch import Calls, _go_the_long_way
 from numgrad.ops.calls.keys import typed
@@ -73,7 +74,11 @@ CALLS: dict[str, Callable[..., Any]] = {
     "flip": lambda x, y: x.flip(0),
     "hstack": lambda x, y: ng.hstack((x, y)),
     "vstack": lambda x, y: ng.vstack([x, y[0]]),
+    "vstack of itself": lambda x, y: ng.vstack([x, x]),
+    "column_stack of itself": lambda x, y: ng.column_stack((x[:, 0], y, x[:, 0])),
     "dstack": lambda x, y: ng.dstack((x, y)),
+    "dstack of itself": lambda x, y: ng.dstack((x[1:], y[1:], x[1:])),
+    "atleast_2d of itself": lambda x, y: ng.atleast_2d(x, x),
     "column_stack": lambda x, y: ng.column_stack((x, y[:, 0])),
     "expand_as": lambda x, y: x[0].expand_as(y),
     "broadcast_to": lambda x, y: ng.broadcast_to(x[:, :1], (3, 4)),
@@ -115,6 +120,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda x, y: ng.baddbmm(x[:, :3], x[None], y.T[None]),
     "addbmm": lambda x, y: x[:, :3].addbmm(x[None], y.T[None], beta=-0.0),
     "msort": lambda x, y: x.msort(),
+    "sort": lambda x, y: x.sort(1) + y[0].sort(),
+    "sort from the greatest": lambda x, y: x.round().sort(0, descending=True),
+    "argsort": lambda x, y: x.round().argsort(1, descending=True),
+    "topk of a row": lambda x, y: x[0].round().topk(3),
+    "topk along the first dim": lambda x, y: x.topk(1, 0),
+    "dots": lambda x, y: x[0].dot(y[1]) * (x[:, 1] @ y[:, 2]),
     "topk": lambda x, y: x.topk(2, 1),
     "topk of the smallest": lambda x, y: ng.topk(x, 2, largest=False),
     "kthvalue": lambda x, y: x.kthvalue(2, keepdim=True),
@@ -193,6 +204,11 @@ CALLS: dict[str, Callable[..., Any]] = {
     "scatter": lambda x, y: x.scatter(1, order_of(y), y),
     "scatter of numbers": lambda x, y: x.scatter(1, order_of(y)[:, :2], value=0.5),
     "scatter in place": lambda x, y: (x * 1).scatter_(1, order_of(y), y),
+    "diff with what is behind": lambda x, y: x.diff(append=y),
+    "max of two": lambda x, y: ng.max(x, other=y),
+    "var_mean": lambda x, y: ng.var_mean(x, 1),
+    "std_mean of all": lambda x, y: ng.std_mean(x, (0, 1)),
+    "var of neighbours": lambda x, y: (x[None] * y[:, None]).var((1, 2)),
     "scatter_add": lambda x, y: x.scatter_add(0, order_of(y, 0)[:2], y),
     "scatter_add in place": lambda x, y: (x * 1).scatter_add_(1, order_of(y), y),
     "take": lambda x, y: x.take(order_of(y) - 2),
@@ -393,6 +409,47 @@ def test_which_of_a_sequence_require_grad_may_change(join: Any, rounds: list[Any
         assert [each.grad is not None for each in pair] == list(require)
 
 
+def test_a_sequence_that_holds_a_tensor_twice_is_remembered() -> None:
+    x = ng.ones(2, requires_grad=True)
+    (calls,) = [DECLARED[ng.vstack].calls]
+    calls.programs.clear()
+    for _ in range(3):
+        result = ng.vstack([x, x])
+    (program,) = calls.programs.values()
+    assert program is not _go_the_long_way
+    result.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    other = ng.ones(2, requires_grad=True)
+    ng.vstack([x, other])[1].sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert other.grad.tolist() == [1.0, 1.0]
+
+
+def test_tensors_that_may_be_left_out_are_remembered() -> None:
+    x, weight = ng.tensor([[1.0, 3.0]]), ng.tensor([2.0, 4.0])
+    (calls,) = [DECLARED[functional.layer_norm].calls]
+    calls.programs.clear()
+    calls.seen.clear()
+    for _ in range(3):
+        for parts in ((), (weight,), (weight, weight), (None, weight)):
+            functional.layer_norm(x, (2,), *parts)
+    assert len(calls.programs) == 4
+    assert all(program is not _go_the_long_way for program in calls.programs.values())
+
+
+def test_what_a_call_makes_of_the_default_dtype_is_made_anew() -> None:
+    x = ng.zeros(2, 3, dtype=ng.float64)
+    rows = ng.tensor([1, 0])
+    for dtype in (ng.float64, ng.float32, ng.float64):
+        ng.set_default_dtype(dtype)
+        try:
+            for _ in range(4):
+                assert functional.embedding(rows, x, scale_grad_by_freq=True).dtype is ng.float64
+                assert ng.tensor([1.0]).dtype is dtype
+        finally:
+            ng.set_default_dtype(ng.float32)
+
+
 @pytest.mark.parametrize("index", [[0, 1], [True, False], [[1], [0]], ([1, 0], slice(2))])
 def test_calls_without_a_program_return_something_every_time(index: Any) -> None:
     x = ng.arange(6.0).reshape(2, 3).requires_grad_()
@@ -408,6 +465,14 @@ def test_calls_in_turns_are_remembered(statics: tuple[Any, Any]) -> None:
             calls.meet(typed((each,)), (x,), (each,), (x, each))
     assert set(calls.programs) == {typed((each,)) for each in statics}
     assert all(program(x).tolist() == [2.0] * 3 for program in calls.programs.values())
+
+
+def test_calls_that_draw_numbers_are_not_remembered() -> None:
+    calls = Calls(lambda x: x * ng.rand(3))
+    x = ng.ones(3)
+    drawn = {repr(calls.meet("key", (x,), (), (x,))) for _ in range(4)}
+    assert len(drawn) == 4
+    assert calls.programs["key"] is _go_the_long_way
 
 
 REMEMBERED_RULES: dict[str, Callable[[Any], Any]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numgrad as ng
 from numgrad.nn import functional as _F
 from numgrad.ops.nn import piecewise, smooth
@@ -90,6 +92,13 @@ LEFT_OUT = {
     *(f"{kind}dropout{form}" for kind in ("", "alpha_", "feature_") for form in ("", "_")),
     *("feature_alpha_dropout", "feature_alpha_dropout_"),
 }
+
+
+def _classes(y: Any) -> Any:
+    """Return numbers from 0 to 2 that are others in every call."""
+    return y.detach().real[:, :3].argmax(1)
+
+
 _OF_PAIRS = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits"
 DISPATCH = {
     **{f"F.{name}": lambda x, y, name=name: getattr(_F, name)(x, y) for name in _OF_PAIRS.split()},
@@ -107,6 +116,30 @@ DISPATCH = {
     "F.layer_norm": lambda x, y: _F.layer_norm(x, (4,)),
     "F.rms_norm": lambda x, y: _F.rms_norm(x, (4,)),
     "F.group_norm": lambda x, y: _F.group_norm(x, 2),
+    "F.group_norm with weights": lambda x, y: _F.group_norm(x, 2, y[0], y[1]),
+    "F.layer_norm with weights": lambda x, y: _F.layer_norm(x, (4,), y[0], y[0]),
+    "F.layer_norm with a weight": lambda x, y: _F.layer_norm(x, (4,), bias=y[0]),
+    "F.batch_norm": lambda x, y: _F.batch_norm(x, y[0].detach(), y[1].detach() ** 2),
+    "F.batch_norm of a batch": lambda x, y: _F.batch_norm(x, None, None, y[0], training=True),
+    "F.batch_norm that learns": lambda x, y: _F.batch_norm(
+        x, y[0].detach(), y[1].detach() ** 2, y[2], None, True
+    ),
+    "F.instance_norm": lambda x, y: _F.instance_norm(x[None], weight=y[:, 0]),
+    "F.nll_loss": lambda x, y: _F.nll_loss(x, _classes(y)),
+    "F.nll_loss of a part": lambda x, y: _F.nll_loss(x, _classes(y), ignore_index=1),
+    "F.cross_entropy": lambda x, y: _F.cross_entropy(x, _classes(y), y[0].detach().abs()),
+    "F.cross_entropy, smooth": lambda x, y: _F.cross_entropy(
+        x, _classes(y), reduction="sum", label_smoothing=0.25
+    ),
+    "F.cross_entropy, probable": lambda x, y: _F.cross_entropy(x, y.sigmoid()),
+    "F.embedding": lambda x, y: _F.embedding(_classes(y), x),
+    "F.embedding by frequency": lambda x, y: _F.embedding(
+        _classes(y) % 3, x, padding_idx=0, scale_grad_by_freq=True
+    ),
+    "F.normalize": lambda x, y: _F.normalize(x) + _F.normalize(y, 1.0, 0),
+    "F.cosine_similarity": lambda x, y: _F.cosine_similarity(x, y),
+    "F.one_hot": lambda x, y: _F.one_hot(_classes(y), 4),
+    "F.one_hot of all": lambda x, y: _F.one_hot(_classes(y)),
     "pairwise_distance": lambda x, y: ng.pairwise_distance(x, y),
     "bilinear": lambda x, y: ng.bilinear(x, y, ng.ones(2, 4, 4)),
     "binary_cross_entropy_with_logits": lambda x, y: ng.binary_cross_entropy_with_logits(x, y),
