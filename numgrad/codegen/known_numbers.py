@@ -175,6 +175,8 @@ class _Known:
                 return Number(known.operator(left, right))
             case Call(Name("min"), (Number(left), Number(right))) if _are_integers(left, right):
                 return Number(min(left, right))
+            case Call(Name("stride"), (Number() as known,)):
+                return known
             case Call(Name(name, module), arguments) if module == _RUNTIME:
                 return _combined(name, arguments, node)
             case Load(array, index, False):

@@ -31,6 +31,7 @@ __all__ = [
     "part",
     "span",
     "stack",
+    "stride",
     "unseen",
 ]
 
@@ -77,6 +78,33 @@ def _unseen(typing_context: Any, count: Any) -> Any:
 
 
 unseen: Any = intrinsic(_unseen)
+
+
+_IS_CONSTANT = ir.FunctionType(ir.IntType(1), [ir.IntType(64)])
+
+
+def _stride(typing_context: Any, count: Any) -> Any:
+    """Return an integer as LLVM does not take for a stride that might be 1.
+
+    Where a loop reads by steps that are a variable, it would only make vector instructions for
+    steps of 1, and check when it runs whether they are. Of a sum it does not expect that. A number
+    that it knows stays one.
+    """
+    if not isinstance(count, types.Integer):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        number = context.cast(builder, arguments[0], signature.args[0], types.intp)
+        kind, zero = number.type, ir.Constant(number.type, 0)
+        is_constant = builder.module.declare_intrinsic("llvm.is.constant", [kind], _IS_CONSTANT)
+        is_known = builder.call(is_constant, [number])
+        unknown = builder.asm(ir.FunctionType(kind, [kind]), "", "=r,0", [zero], side_effect=False)
+        return builder.add(number, builder.select(is_known, zero, unknown))
+
+    return types.intp(count), lower
+
+
+stride: Any = intrinsic(_stride)
 
 
 def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) -> Any:

@@ -53,6 +53,8 @@ __all__ = [
 
 Formula = Callable[[dict[str, Symbol]], Sequence[Symbol]]
 
+_STRIDE = Name("stride", "numgrad.codegen.loop_runtime")
+
 ARRAYS = "aAb"
 # Modes: the innermost loop finds the elements side by side, or always the same, or far apart.
 CONTIGUOUS, CONSTANT, STEPS = "1", "0", "g"
@@ -173,7 +175,7 @@ def strided_loop(inputs: Sequence[str], formula: Formula, pattern: str, modes: s
     body: list[Statement] = [
         *parts.before,
         Assign("outer", Attribute(Name("lengths"), "size")),
-        *(Assign(f"{n}_step", _step(walked.index(n), "outer")) for n in by_steps),
+        *(Assign(f"{n}_step", call(_STRIDE, _step(walked.index(n), "outer"))) for n in by_steps),
         *(
             Assign(f"{o}_{name}", Load(Name("deal"), Number(len(_DEAL) * k + j), True))
             for k, o in enumerate(dealt)

@@ -350,7 +350,7 @@ def _turn_by_index(x: Any) -> Any:
 def _many_stretches(f: Any) -> Any:
     def function(x: Any) -> Any:
         for _ in range(30):  # rolled up
-            x = scan(lambda c, _: (f(c), None), f(x * 2), length=1_000_000)[0]
+            x = scan(lambda c, _: (f(c), None), f(x * 2), length=3_000_000)[0]
         return x
 
     return function
@@ -377,8 +377,8 @@ def test_a_long_compiled_loop_ends_on_ctrl_c(kind: str) -> None:
     x = ng.tensor([0.5, 1.0, 0.7])
     long = ng.jit(LONG_LOOPS[kind](_turn_by_index if kind == "gradient" else _turn))
     _interrupted(long, x)  # compiled
-    until, after = _interrupted(long, x)
-    assert after < 0.5 * until
+    _, after = _interrupted(long, x)
+    assert after < 0.7  # a second and more would be left
 
 
 @pytest.mark.sampled(0.15)

@@ -32,28 +32,33 @@ _NUMBERS = frozenset((bool, int, float, complex, str, bytes, type(None)))
 class Returned:
     """What the branches of one call returned before, in calls that are alike."""
 
-    def __init__(self, branches: Sequence[Callable[..., Any]], leaves: Leaves) -> None:
-        given = tuple([_fact(leaf) for leaf in leaves])
+    def __init__(
+        self, branches: Sequence[Callable[..., Any]], leaves: Leaves, spec: TreeSpec
+    ) -> None:
+        given = spec, *[_fact(leaf) for leaf in leaves]
         self._branches = branches
-        self._keys = [(given, _facts(branch)) for branch in branches]
+        self._keys = [_facts(branch) for branch in branches]
+        if len(_returned) >= REMEMBERED_CALLS:
+            _returned.clear()
+        self._returned = _returned.setdefault(given, {})
 
     def note(self, position: int, result: Read) -> Any:
         """Note what a branch returned, and return that as it is compared."""
         leaves, spec = result
         found = tuple([_fact(leaf) for leaf in leaves]), spec
-        if len(_returned) >= REMEMBERED_CALLS:
-            _returned.clear()
-        _returned[self._keys[position]] = found, _code_of(self._branches[position])
+        if len(self._returned) >= REMEMBERED_CALLS:
+            self._returned.clear()
+        self._returned[self._keys[position]] = found, _code_of(self._branches[position])
         return found
 
     def before(self, position: int) -> Any:
         """Return what a branch returned before, None if that is not known."""
-        found = _returned.get(self._keys[position])
+        found = self._returned.get(self._keys[position])
         return None if found is None else found[0]
 
 
-# By what decides it; with the code of the function, so that no other has its address.
-_returned: dict[Any, tuple[Any, Any]] = {}
+# By the operands, and then by the branch; with its code, so that no other has its address.
+_returned: dict[Any, dict[Any, tuple[Any, Any]]] = {}
 
 
 def _fact(value: Any) -> Any:

@@ -209,7 +209,7 @@ class _Branches:
         own = read_leaves(result, "result")
         if modes.trace is not None:  # which may be without numbers itself
             return result
-        returned = Returned(self._branches, self._leaves)
+        returned = Returned(self._branches, self._leaves, self._spec)
         found = returned.note(position, own)
         for other, function in enumerate(self._branches):
             before = found if other == position else returned.before(other)

@@ -25,6 +25,7 @@ from numgrad.codegen.loops import (
     combine,
     names,
 )
+from numgrad.jit.emit.native_steps import is_native
 from numgrad.jit.ir.cost import flops_of
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
@@ -44,6 +45,7 @@ ENDED = "ended"  # whether a signal ended a loop, which all loops around it go b
 # What is done between two looks at whether Ctrl-C was pressed, as counted by `_work_of`: some ten
 # milliseconds. A look takes 0.1 us.
 WORK_BETWEEN_SIGNALS = 1 << 24
+INTERPRETED_WORK = 1 << 12  # of what is handed to the interpreter: microseconds
 (_INTERRUPTED,) = names("numgrad.codegen.loop_runtime", "interrupted")
 
 
@@ -70,7 +72,8 @@ def _work_of_value(value: Value) -> int:
         return (primitive.length or 1) * _work_of(primitive.graph)
     if isinstance(primitive, Rows):
         return primitive.count * _work_of(primitive.graph)
-    return sum(prod(each.shape) * max((1, *each.shape[-1:])) for each in value.operands)
+    least = 0 if is_native(value) else INTERPRETED_WORK
+    return least + sum(prod(each.shape) * max((1, *each.shape[-1:])) for each in value.operands)
 
 
 _FOUND = frozenset(("input", "array", "constant", "view", "reshape", "item"))

@@ -19,6 +19,7 @@ from numgrad.codegen.loops import (
     Number,
     Prefix,
     Statement,
+    call,
     combine,
     plus,
     times,
@@ -32,6 +33,8 @@ from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import ANYWHERE, Element, weight
 
 __all__ = ["ElementCode", "comment_of"]
+
+_STRIDE = Name("stride", "numgrad.codegen.loop_runtime")
 
 
 def comment_of(value: Value) -> str:
@@ -117,7 +120,18 @@ class ElementCode:
         """Return what an index adds to a place."""
         if step.constant == -1:
             return Prefix("-", Name(f"i{axis}"))
-        return times(f"i{axis}", self.size(step))
+        size = self.size(step)
+        if isinstance(size, Name) and self.loops.inner and axis == self.loops.inner[-1].axis:
+            size = self._stride(size)
+        return times(f"i{axis}", size)
+
+    def _stride(self, size: Name) -> Expression:
+        """Return the steps by which a loop of a pass reads or writes."""
+        known = self._fixed.get(("stride", size))
+        if known is None:
+            known = self._fixed["stride", size] = Name(self.fresh("s"))
+            self.top.append(Assign(known.id, call(_STRIDE, size)))
+        return known
 
     def _base(self, start: Size, outer: tuple[tuple[int, Size], ...]) -> Expression:
         first = self.size(start)

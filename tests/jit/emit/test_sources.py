@@ -93,6 +93,16 @@ def test_loops_are_vectorised(compiled: Callable[[Graph], Any], views: bool) -> 
     assert not re.search(r"call double @.*exp", llvm)
 
 
+def test_loops_that_read_by_steps_of_any_length_are_vectorised(
+    compiled: Callable[[Graph], Any],
+) -> None:
+    x = g.given(30, 30)
+    y = g.op("add", g.op("exp", g.transpose(x)), x)
+    (llvm,) = compiled(Graph([x], [y])).inspect_llvm().values()
+    assert re.search(r"call <\d+ x double> @llvm.fma", llvm)
+    assert not re.search(r"icmp (eq|ne) i64 %\S+, 1$", llvm, re.MULTILINE)  # steps of 1 alone
+
+
 HANDED_ON = """
 import inspect
 import numgrad as ng

@@ -132,6 +132,18 @@ def test_inner_loop_is_vectorised(make, monkeypatch):
     assert "fpext" not in llvm
 
 
+def test_steps_that_are_a_variable_leave_a_loop_vectorised(monkeypatch):
+    """LLVM would do so for steps of 1 alone, and look whether they are."""
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
+    kernel = Elementwise("power", ["x", "y"], lambda s: [Symbol.apply("exp", s["x"]) * s["y"]])
+    x = np.ones((100, 100))
+    kernel(x.shape, [x, x.T], [x.dtype])
+    (loop,) = kernel.loops.values()
+    (llvm,) = loop.inspect_llvm().values()
+    assert re.search(r"call <\d+ x double> @llvm.fma", llvm)
+    assert not re.search(r"icmp (eq|ne) i64 %\S+, 1$", llvm, re.MULTILINE)  # steps of 1 alone
+
+
 def test_far_angles_are_told_from_near_ones_in_strided_loops():
     x = np.linspace(-4, 4, 4 * FEW_ELEMENTS).reshape(4, -1).copy()
     x[2, 5] = 1e300
