@@ -54,7 +54,6 @@ from numba.core.typing.templates import (
     signature,
 )
 from numba.np.arrayobj import _empty_nd_impl as empty_array
-from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -95,7 +94,6 @@ __all__ = [
     "infer_global",
     "look_up",
     "make_function",
-    "populate_array",
     "register_pass",
     "run_time_helpers",
     "signature",

@@ -1,4 +1,4 @@
-"""What operations give for numbers and elements of arrays, without Numba being asked.
+"""What operations on numbers give, without Numba being asked.
 
 Numba looks it up in tables of all that it knows, which it fills as it first compiles in a process:
 .07 s, most of what is left of a first call. Kernels mostly compute with numbers of one type, where
@@ -83,13 +83,8 @@ def plain_signature(function: Any, operands: tuple[Any, ...]) -> Any:
     --------
     >>> plain_signature(operator.lt, (types.float64, types.int64))
     (float64, float64) -> bool
-    >>> plain_signature(operator.getitem, (types.float64[::1], types.intp))
-    (Array(float64, 1, 'C', False, aligned=True), int64) -> float64
     """
     match operands:
-        case (types.Array(ndim=1) as array, types.Integer() as index):
-            if function is operator.getitem and index == types.intp:
-                return signature(array.dtype, *operands)
         case (left, right):
             return _of_two(function, left, right)
         case (operand,):

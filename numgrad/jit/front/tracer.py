@@ -93,10 +93,11 @@ class Tracer(TracedValues):
         TraceError
             If one was raised, though it was caught, or another error came of it.
         """
-        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch")
+        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch", "overwritten")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        modes.unrecorded = modes.stretch = None  # it is for callers that differentiate nothing, too
+        # It is for callers that differentiate nothing, too.
+        modes.unrecorded = modes.stretch = modes.overwritten = None
         watch(self, sees_calls=True)
         try:
             with without_collections():

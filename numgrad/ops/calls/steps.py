@@ -251,7 +251,12 @@ def arrays_in(value: Any) -> list[Any]:
 
 
 def read_array(
-    function: Callable[..., Any], array: Any, *, counts: bool = False, **parameters: Any
+    function: Callable[..., Any],
+    array: Any,
+    *,
+    counts: bool = False,
+    quick: Callable[..., Any] | None = None,
+    **parameters: Any,
 ) -> Any:
     """Return what a function makes of the numbers in an array: such as an index that was checked.
 
@@ -262,11 +267,15 @@ def read_array(
     array : array
     counts : bool
         Whether it follows from the numbers what shape the result has, or what is made with it.
+    quick : callable, optional
+        ``quick(function, **parameters)`` returns what does the same of an array alone; or None.
     """
     result = function(array, **parameters)
     if interceptors and modes.steps is not None and type(array) is np.ndarray:
         several = type(result) is tuple
-        run = partial(function, **parameters) if parameters else function
+        run = None if quick is None else quick(function, **parameters)
+        if run is None:
+            run = partial(function, **parameters) if parameters else function
         written = result if several else (result,)
         modes.steps.read(Step(READING, (), parameters, (), run, several, (array,), written), counts)
     return result

@@ -16,6 +16,7 @@ from numgrad.base import dtypes
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.devices import check_device
@@ -265,6 +266,7 @@ def drawn(
         Those of tensors that the numbers are going to meet.
     """
     source = default_generator if generator is None else generator
+    forget_steps()
     if modes.trace is None:
         return draw.numbers(source._numpy, shape)
     return modes.trace.draw(draw, source, shape, beside)

@@ -77,7 +77,7 @@ def fill(x, out):
 ''')
 x = np.arange(4.0)
 fill(x, x)
-print(x, cache_info().hits, cache_info().misses, "numba.np.arraymath" in sys.modules)
+print(x, cache_info().hits, cache_info().misses, "numba.cpython.numbers" in sys.modules)
 """
 
 

@@ -19,7 +19,7 @@ NUMBERS = (
     *(types.boolean, types.literal(3), types.float64[::1], types.int64[:], types.float32[:, ::1]),
 )
 OPERATORS = (
-    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "and_", "or_", "getitem"),
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "and_", "or_"),
     *("eq", "ne", "lt", "le", "gt", "ge"),
 )
 FUNCTIONS = [getattr(operator, name) for name in OPERATORS]

@@ -120,6 +120,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda x, y: ng.baddbmm(x[:, :3], x[None], y.T[None]),
     "addbmm": lambda x, y: x[:, :3].addbmm(x[None], y.T[None], beta=-0.0),
     "msort": lambda x, y: x.msort(),
+    "sort": lambda x, y: x.sort(1) + y[0].sort(),
+    "sort from the greatest": lambda x, y: x.round().sort(0, descending=True),
+    "argsort": lambda x, y: x.round().argsort(1, descending=True),
+    "topk of a row": lambda x, y: x[0].round().topk(3),
+    "topk along the first dim": lambda x, y: x.topk(1, 0),
+    "dots": lambda x, y: x[0].dot(y[1]) * (x[:, 1] @ y[:, 2]),
     "topk": lambda x, y: x.topk(2, 1),
     "topk of the smallest": lambda x, y: ng.topk(x, 2, largest=False),
     "kthvalue": lambda x, y: x.kthvalue(2, keepdim=True),
@@ -459,6 +465,14 @@ def test_calls_in_turns_are_remembered(statics: tuple[Any, Any]) -> None:
             calls.meet(typed((each,)), (x,), (each,), (x, each))
     assert set(calls.programs) == {typed((each,)) for each in statics}
     assert all(program(x).tolist() == [2.0] * 3 for program in calls.programs.values())
+
+
+def test_calls_that_draw_numbers_are_not_remembered() -> None:
+    calls = Calls(lambda x: x * ng.rand(3))
+    x = ng.ones(3)
+    drawn = {repr(calls.meet("key", (x,), (), (x,))) for _ in range(4)}
+    assert len(drawn) == 4
+    assert calls.programs["key"] is _go_the_long_way
 
 
 REMEMBERED_RULES: dict[str, Callable[[Any], Any]] = {
