@@ -45,7 +45,6 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.serialize import dumps
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.np.arrayobj import _empty_nd_impl as empty_array
-from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -84,7 +83,6 @@ __all__ = [
     "load_functions_of_arrays",
     "look_up",
     "make_function",
-    "populate_array",
     "register_pass",
     "run_time_helpers",
     "signature",

@@ -250,7 +250,7 @@ class Typed:
             match node:
                 case Do(value) | If(value) | While(value) | Choice(value):
                     self.of(value)
-                case Store(array, index, value):
+                case Store(array, index, value) if not self.takes(array, index, value):
                     self.signature(operator.setitem, array, index, value)
                 case Infix("and" | "or", left, right):
                     if {self.plain(left), self.plain(right)} != {types.boolean}:
@@ -312,6 +312,8 @@ class Typed:
                 return self.plain(array).dtype
             case Load(array, Number(position)) if isinstance(self.plain(array), types.BaseTuple):
                 return self.plain(array)[position]
+            case Load(array, index) if self.indices(array, index):
+                return self.plain(array).dtype
             case Load(array, index):
                 return self.signature(operator.getitem, array, index)[1].return_type
             case Call():
@@ -330,6 +332,27 @@ class Typed:
             return types.literal(value)
         return self.signatures.context.resolve_value_type(value)
 
+    def indices(self, array: Expression, index: Expression) -> Sequence[Expression]:
+        """Return the integers that a subscript of an array has, one for each dim; else none."""
+        kind = self.plain(array)
+        nodes = index.items if isinstance(index, Tuple) else [index]
+        if (
+            not (isinstance(array, Name) and isinstance(kind, types.Array))
+            or not isinstance(kind.dtype, types.Number | types.Boolean)
+            or len(nodes) != kind.ndim
+            or (not self.has_sizes and kind.ndim != 1)
+        ):
+            return ()
+        return nodes if all(isinstance(self.plain(n), types.Integer) for n in nodes) else ()
+
+    def takes(self, array: Expression, index: Expression, value: Expression) -> bool:
+        """Whether an element of an array is given a number that it can hold."""
+        if not self.indices(array, index):
+            return False
+        kind, given = self.plain(array).dtype, self.plain(value)
+        is_real = isinstance(given, types.Float | types.Integer | types.Boolean)
+        return is_real or (isinstance(given, types.Complex) and isinstance(kind, types.Complex))
+
     def signature(self, function: Any, *operands: Expression) -> tuple[Any, Any]:
         """Return a function's type and signature for operands, none of which is a literal."""
         return self.signatures.of(function, tuple([self.plain(each) for each in operands]))
@@ -341,6 +364,8 @@ class Typed:
             own = self.module.typed(function.id, kinds)
             if own is not None:
                 return own
+        if self.quick(node) is not None:
+            return None
         # What is built into kernels says so.
         part: Part | None = getattr(self.named(function), "part_of_kernels", None)
         return None if part is None else self.signatures.part(part, kinds)
