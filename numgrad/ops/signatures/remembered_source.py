@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.signature import REQUIRED
 from numgrad.ops.signatures.source_text import handed_on, tuple_of
 
 __all__ = ["check_remembered", "remembered_lines"]
@@ -113,7 +114,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         if name in declaration.factors:
             given.factors.append(value)
         are_tensors = kinds <= _TENSORS - {"operand"}
-        if are_tensors and not parameters[name].optional:
+        if are_tensors and declaration.defaults[name] is REQUIRED and not parameters[name].optional:
             given.tensors.append(value)
         elif are_tensors and declaration.finish is None:
             given.optional.append(value)
