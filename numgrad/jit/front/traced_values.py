@@ -22,6 +22,7 @@ __all__ = ["TracedValues"]
 
 Array = np.ndarray[Any, Any]
 
+COMPARED_BYTES = 1 << 12  # up to so many two arrays that were made are found to be the same
 _NO_HALVES = (
     "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
     "x.float(), and round the result with .half() behind the call"
@@ -36,6 +37,7 @@ class TracedValues:
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
         self._views: dict[Any, Value] = {}
+        self._made: dict[Any, Value] = {}  # few numbers that the function made
         # What `bake` noted, and what it held then; by id.
         self.baked: dict[int, tuple[Array, Array]] = {}
         # Arrays that were copied; by the id of the array whose memory it is.
@@ -95,8 +97,18 @@ class TracedValues:
         if array.size and _is_uniform(array):
             number = constant(array.flat[0].item(), array.dtype)
             return self._array(broadcast(number, array.shape), array)
-        value = Value("array", (), array.shape, array.dtype, array=array, made=True)
-        return self._array(value, array)
+        return self._array(self._made_before(array), array)
+
+    def _made_before(self, array: Array) -> Value:
+        """Return the value of an array that was made: turns of a loop make the same again."""
+        if array.nbytes > COMPARED_BYTES:
+            return Value("array", (), array.shape, array.dtype, array=array, made=True)
+        key = array.shape, array.dtype, array.tobytes()
+        value = self._made.get(key)
+        if value is None:
+            value = Value("array", (), array.shape, array.dtype, array=array, made=True)
+            self._made[key] = value
+        return value
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,12 @@ class Run(NamedTuple):
     turns: int
 
 
-def runs(tokens: Sequence[int], last_used: Sequence[int], weights: Sequence[int]) -> Iterator[Run]:
+def runs(
+    tokens: Sequence[int],
+    last_used: Sequence[int],
+    weights: Sequence[int],
+    parts: Mapping[int, int] = MappingProxyType({}),
+) -> Iterator[Run]:
     """Yield runs in which operations are alike, those of the shortest turns first.
 
     Parameters
@@ -38,10 +44,15 @@ def runs(tokens: Sequence[int], last_used: Sequence[int], weights: Sequence[int]
         on to the next.
     weights : sequence of int
         How many operations each stands for.
+    parts : mapping, optional
+        For operations whose results others have for them, the last of these: a turn has all.
     """
     given: Numbers = np.asarray(tokens, np.int64)
     used: Numbers = np.asarray(last_used, np.int64)
     until: Numbers = np.concatenate(([0], np.cumsum(weights)))
+    apart = _handed_across(
+        np.asarray(list(parts), np.int64), np.asarray([*parts.values()], np.int64), len(given)
+    )
     for period in _distances(given, int(until[-1])):
         alike = given[period:] == given[:-period]
         for first, length in _stretches(alike):
@@ -49,7 +60,7 @@ def runs(tokens: Sequence[int], last_used: Sequence[int], weights: Sequence[int]
                 continue
             if until[first + length + period] - until[first] < OPERATIONS:
                 continue
-            start = _best_start(first, period, length, used)
+            start = _best_start(first, period, length, used, apart)
             turns = (first + length + period - start) // period
             if turns >= TURNS:
                 yield Run(start, period, turns)
@@ -90,14 +101,24 @@ def _stretches(alike: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, in
     return [(int(a), int(b - a)) for a, b in edges.reshape(-1, 2)]
 
 
-def _best_start(first: int, period: int, length: int, used: Numbers) -> int:
-    """Return where turns are to begin: where least is handed on, and of such places the first."""
+def _best_start(first: int, period: int, length: int, used: Numbers, parted: Numbers) -> int:
+    """Return where turns are to begin: where least is handed on, and of such places the first.
+
+    Of `parted` operations, which are counted for each place, best none.
+    """
     low, high = first + period, min(first + 2 * period, first + length + 1)
     makers = np.arange(first, high)
-    ends = np.minimum(used[first:high], high)
-    handed = np.zeros(high - first + 2, np.int64)
-    alive = ends > makers
-    np.add.at(handed, makers[alive] - first + 1, 1)  # it is handed on across the places behind it,
-    np.add.at(handed, ends[alive] - first + 1, -1)  # up to who takes it last
-    across = np.cumsum(handed)[low - first : high - first]
-    return first + int(np.argmin(across))
+    handed = _handed_across(
+        makers - first, np.minimum(used[first:high], high) - first, high - first
+    )
+    costs = handed[low - first :] + parted[low:high] * (high - first)
+    return first + int(np.argmin(costs))
+
+
+def _handed_across(makers: Numbers, last: Numbers, count: int) -> Numbers:
+    """Return for each place how many operations before it are used there, or behind it."""
+    handed = np.zeros(count + 2, np.int64)
+    alive = last > makers
+    np.add.at(handed, makers[alive] + 1, 1)  # it is handed on across the places behind it,
+    np.add.at(handed, last[alive] + 1, -1)  # up to who takes it last
+    return np.cumsum(handed)[:count]

@@ -54,7 +54,8 @@ def _rolled_once(trace: Trace, refused: set[tuple[int, int]]) -> Trace | None:
     """
     if sum(trace.weights) < OPERATIONS:
         return None
-    for run in runs([each.token for each in trace.operations], trace.last_used, trace.weights):
+    tokens = [each.token for each in trace.operations]
+    for run in runs(tokens, trace.last_used, trace.weights, trace.parts):
         key = (trace.operations[run.first].value.number, run.period)
         if key in refused or _is_better_unrolled(trace, run):
             continue

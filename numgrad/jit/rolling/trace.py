@@ -21,11 +21,14 @@ class Trace:
         self.weights = [_weight(value) for value in values]
         self.place = {value: k for k, value in enumerate(values)}
         self.last_used = [0] * len(values)
+        self.parts: dict[int, int] = {}  # of calls, the last of the results that are had of them
         for k, operation in enumerate(self.operations):
             for base in operation.bases:
                 made = self.place.get(base)
                 if made is not None:
                     self.last_used[made] = k
+                    if operation.value.operation == "item":
+                        self.parts[made] = k
         for output in graph.outputs:
             made = self.place.get(followed_back(output)[1])
             if made is not None:

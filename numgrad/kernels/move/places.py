@@ -23,7 +23,15 @@ from numgrad.kernels.move.scatter import combine_of, divide_by_counts, identity_
 from numgrad.kernels.move.strides import strided_view
 from numgrad.runtime.memory import empty
 
-__all__ = ["are_inside", "places_at", "put_along", "reduce_along", "take_along", "taker_along"]
+__all__ = [
+    "are_inside",
+    "places_at",
+    "put_along",
+    "reduce_along",
+    "take_along",
+    "taker_along",
+    "unless_inside",
+]
 
 Array = np.ndarray[Any, Any]
 _POSITIONS = np.dtype(np.int64)
@@ -118,6 +126,26 @@ def are_inside(positions: Array, size: int) -> bool:
     """
     inside: bool = _entries()[0](positions.ravel(), size)
     return inside
+
+
+def unless_inside(
+    function: Callable[..., Array], size: int, **parameters: Any
+) -> Callable[[Array], Array]:
+    """Return what gives int64 positions back if all lie from 0 to a size, or calls a function.
+
+    Examples
+    --------
+    >>> unless_inside(lambda positions, size: positions % size, 3)(np.array([0, -1]))
+    array([0, 2])
+    """
+    inside = _entries()[0]
+
+    def run(positions: Array) -> Array:
+        if inside(positions.ravel(), size):
+            return positions
+        return function(positions, size=size, **parameters)
+
+    return run
 
 
 def places_at(lengths: Sequence[int], positions: Sequence[Array]) -> Array:

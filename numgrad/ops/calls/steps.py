@@ -28,6 +28,7 @@ __all__ = [
     "Write",
     "arrays_in",
     "forget_steps",
+    "made_array",
     "note_steps",
     "read_array",
     "step_of",
@@ -35,7 +36,7 @@ __all__ = [
 
 
 class _Reading:
-    """Stands for the primitive of a step that reads the numbers of an array: there is none."""
+    """Stands for the primitive of a step that reads an array, or makes one: there is none."""
 
     view = False
     writes = named = None
@@ -45,7 +46,7 @@ READING = _Reading()
 
 
 class Step(NamedTuple):
-    """One application of a primitive, or what was made of an array by its numbers (`READING`).
+    """One application of a primitive, or what was made of an array or of nothing (`READING`).
 
     Attributes
     ----------
@@ -251,7 +252,12 @@ def arrays_in(value: Any) -> list[Any]:
 
 
 def read_array(
-    function: Callable[..., Any], array: Any, *, counts: bool = False, **parameters: Any
+    function: Callable[..., Any],
+    array: Any,
+    *,
+    counts: bool = False,
+    quick: Callable[..., Any] | None = None,
+    **parameters: Any,
 ) -> Any:
     """Return what a function makes of the numbers in an array: such as an index that was checked.
 
@@ -262,13 +268,25 @@ def read_array(
     array : array
     counts : bool
         Whether it follows from the numbers what shape the result has, or what is made with it.
+    quick : callable, optional
+        ``quick(function, **parameters)`` returns what does the same of an array alone; or None.
     """
     result = function(array, **parameters)
     if interceptors and modes.steps is not None and type(array) is np.ndarray:
         several = type(result) is tuple
-        run = partial(function, **parameters) if parameters else function
+        run = None if quick is None else quick(function, **parameters)
+        if run is None:
+            run = partial(function, **parameters) if parameters else function
         written = result if several else (result,)
         modes.steps.read(Step(READING, (), parameters, (), run, several, (array,), written), counts)
+    return result
+
+
+def made_array(function: Callable[[], Any]) -> Any:
+    """Return the array that a function makes of nothing: others in each call, as drawn numbers."""
+    result = function()
+    if interceptors and modes.steps is not None:
+        modes.steps.read(Step(READING, (), {}, (), function, False, (), (result,)), False)
     return result
 
 

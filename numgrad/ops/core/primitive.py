@@ -463,12 +463,23 @@ class Primitive:
         return Call(plan, parameters, inputs, outputs, len(held)), kinds, inputs
 
 
-def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
+def at_run_time(
+    function: Callable[..., Any] | None = None, *, quick: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Make a function of an array one that waits for the numbers; a decorator.
 
     It checks them, or changes some: the result has the array's shape and dtype.
     In a traced function there are none yet: there it is recorded, and runs in every call.
+
+    Parameters
+    ----------
+    function : callable
+    quick : callable, optional
+        ``quick(function, **parameters)`` returns a function of an array that does with these
+        parameters what the function does, with less around it; or None.
     """
+    if function is None:
+        return functools.partial(at_run_time, quick=quick)
 
     def computed(array: Any, **parameters: Any) -> Any:
         # What NumPy computes of an array without dims is a number: whoever reshaped it would get an
@@ -491,6 +502,6 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
             if known is None:
                 return modes.trace.check(primitive, array, parameters)
             array = known
-        return read_array(computed, array, **parameters)
+        return read_array(computed, array, quick=quick, **parameters)
 
     return run

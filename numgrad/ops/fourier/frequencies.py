@@ -89,7 +89,9 @@ def fft_rfftfreq(n: int, d: float, dtype: Any) -> Array:
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype)
 
 
-@declare("fft_fftshift(Tensor input, int[1]? dim=None)", function=False, method=False)
+@declare(
+    "fft_fftshift(Tensor input, int[1]? dim=None)", function=False, method=False, dispatched=True
+)
 def fft_fftshift(input: Tensor, dim: Any) -> Tensor:
     """Return elements in the order of their frequencies, with frequency 0 in the middle.
 
@@ -112,7 +114,9 @@ def fft_fftshift(input: Tensor, dim: Any) -> Tensor:
     return _shifted(input, dim, lambda size: size // 2)
 
 
-@declare("fft_ifftshift(Tensor input, int[1]? dim=None)", function=False, method=False)
+@declare(
+    "fft_ifftshift(Tensor input, int[1]? dim=None)", function=False, method=False, dispatched=True
+)
 def fft_ifftshift(input: Tensor, dim: Any) -> Tensor:
     """Return elements in the order in which `fft` gives them: `fftshift`, undone.
 

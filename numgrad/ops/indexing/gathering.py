@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.indexing import spread_indexed
-from numgrad.kernels.move.places import are_inside, put_along, reduce_along, take_along, taker_along
+from numgrad.kernels.move.places import (
+    are_inside,
+    put_along,
+    reduce_along,
+    take_along,
+    taker_along,
+    unless_inside,
+)
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
@@ -40,6 +48,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+_own_positions = methodcaller("astype", np.int64)
 
 
 def _gather_quickly(array: Array, dim: int, index: Array) -> Callable[..., Array] | None:
@@ -140,11 +149,7 @@ def read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[i
     return at, read_array(_own_positions, array)
 
 
-def _own_positions(index: Array) -> Array:
-    return index.astype(np.int64)
-
-
-@at_run_time
+@at_run_time(quick=unless_inside)
 def check_bounds(index: Array, size: int, dim: int) -> Array:
     """Return positions; raise unless all lie from 0 to `size`."""
     if are_inside(index, size):
@@ -344,7 +349,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     return result
 
 
-@at_run_time
+@at_run_time(quick=unless_inside)
 def _around(positions: Array, size: int) -> Array:
     """Return positions modulo a size."""
     if are_inside(positions, size):

@@ -24,7 +24,7 @@ from numgrad.graph.recorder import (
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import copy_like
-from numgrad.kernels.move.places import are_inside
+from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -380,7 +380,7 @@ def _own_positions(positions: Any) -> Any:
     return positions.astype(np.int64)
 
 
-@at_run_time
+@at_run_time(quick=unless_inside)
 def _from_front(positions: Array, size: int, ordinal: int) -> Array:
     """Return positions counted from the front, as an array that belongs to nobody else."""
     if are_inside(positions, size):

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.move.places import are_inside
+from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.gathering import length_of
@@ -39,7 +39,7 @@ def _own_vector(index: Array) -> Array:
     return index.astype(np.int64).reshape(-1)
 
 
-@at_run_time
+@at_run_time(quick=unless_inside)
 def check_selected(positions: Array, size: int) -> Array:
     """Return positions; raise unless all lie from 0 to `size`."""
     if not are_inside(positions, size):
@@ -47,7 +47,7 @@ def check_selected(positions: Array, size: int) -> Array:
     return positions
 
 
-@at_run_time
+@at_run_time(quick=unless_inside)
 def check_copied(positions: Array, size: int, dim: int) -> Array:
     """Return positions; raise unless all lie from 0 to `size`, in the words of `index_copy`."""
     if are_inside(positions, size):
@@ -58,7 +58,7 @@ def check_copied(positions: Array, size: int, dim: int) -> Array:
     )
 
 
-@at_run_time
+@at_run_time(quick=unless_inside)
 def filled_positions(positions: Array, size: int, dim: int) -> Array:
     """Return positions counted from the front."""
     if are_inside(positions, size):

@@ -6,6 +6,7 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,42 @@ def vector_product(input: Array, tensor: Array) -> Array:
         restore(before)
 
 
+def _quick_vector_product(input: Array, tensor: Array) -> Callable[..., Array] | None:
+    """Return what multiplies vectors like these into memory that is there."""
+    dtype, empty = input.dtype, np.empty
+    if tensor.dtype != dtype:
+        return None
+
+    def run(input: Array, tensor: Array) -> Array:
+        result = empty((), dtype)
+        before = silence()
+        try:
+            return input.dot(tensor, result)
+        finally:
+            restore(before)
+
+    return run
+
+
+def _quick_matrix_product(input: Array, other: Array) -> Callable[..., Array] | None:
+    """Return what multiplies matrices that lie as these do."""
+    if input.ndim == 2 and other.ndim <= 2:
+        function: Callable[..., Array] = np.ndarray.dot
+    elif _for_blas(input) is input and _for_blas(other) is other:
+        function = np.matmul
+    else:
+        return None
+
+    def run(input: Array, other: Array) -> Array:
+        before = silence()
+        try:
+            return function(input, other)
+        finally:
+            restore(before)
+
+    return run
+
+
 def _for_blas(array: Array) -> Array:
     """Return matrices whose memory BLAS can read; NumPy would multiply others in a slow loop."""
     size = array.itemsize
@@ -88,6 +125,7 @@ _DOT = Primitive(
     vector_product,
     ["input", "tensor"],
     [lambda g, tensor: g * conj(tensor), lambda g, input: g * conj(input)],
+    quick=_quick_vector_product,
     samples=[
         lambda make: (dot, [make(3), make(3)], {}),
         lambda make: (dot, [make(0), make(0)], {}),
@@ -113,6 +151,7 @@ _MV = Primitive(
         lambda g, vec: outer_product(g, conj(vec)),
         lambda g, input: mv(adjoint_of(input), g),
     ],
+    quick=_quick_matrix_product,
     samples=[
         lambda make: (mv, [make(2, 3), make(3)], {}),
         lambda make: (mv, [make(2, 0), make(0)], {}),
@@ -128,6 +167,7 @@ _MM = Primitive(
         lambda g, mat2, input_lies: by_columns(mm(g, adjoint_of(mat2)), input_lies),
         lambda g, input, mat2_lies: by_columns(mm(adjoint_of(input), g), mat2_lies),
     ],
+    quick=_quick_matrix_product,
     samples=[
         lambda make: (mm, [make(2, 3), make(3, 4)], {}),
         lambda make: (mm, [make(2, 0), make(0, 3)], {}),
@@ -143,6 +183,7 @@ _BMM = Primitive(
         lambda g, mat2: bmm(g, adjoint_of(mat2)),
         lambda g, input: bmm(adjoint_of(input), g),
     ],
+    quick=_quick_matrix_product,
     samples=[
         lambda make: (bmm, [make(2, 2, 3), make(2, 3, 2)], {}),
         lambda make: (bmm, [make(0, 2, 3), make(0, 3, 2)], {}),

@@ -134,6 +134,7 @@ def _written(function: str, result: Tensor, out: Any) -> Tensor:
     "linalg_multi_dot(Tensor[] tensors, *, Tensor? out=None)",
     function=False,
     method=False,
+    dispatched=True,
     write=_written,
 )
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.linalg.permuting import permute
@@ -328,7 +328,7 @@ def linalg_cond(input: Tensor, p: str | float | None) -> Tensor:
     if order not in known:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {_name_of(order)}")
     if not input._array.size:
-        return wrap(np.zeros(input._array.shape[:-2], input._array.real.dtype))
+        return fresh(np.zeros(input._array.shape[:-2], input._array.real.dtype))
     if not by_values and not by_name:
         require_square(f"linalg.cond(ord={_name_of(order)})", input)
     if by_values:

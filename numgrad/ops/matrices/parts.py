@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.modes.state import modes
-from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, wrap
 from numgrad.ops.core.samples import operation
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.linalg.products import adjoint_of
@@ -54,7 +54,7 @@ def identities(array: Array) -> Array:
 def identity(like: Tensor) -> Tensor:
     """Return the identity of the order and dtype of square matrices."""
     shape, dtype = like._array.shape, like._array.dtype
-    return wrap(np.eye(shape[-1], dtype=dtype))
+    return fresh(np.eye(shape[-1], dtype=dtype))
 
 
 def scaled(matrices: Tensor, factors: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def may_need_gradient(input: Tensor) -> bool:
 
 def differences(values: Tensor) -> Tensor:
     """Return the matrices E_ij = L_j - L_i, with ones on their diagonals."""
-    on_diagonal = wrap(np.eye(values._array.shape[-1], dtype=bool))
+    on_diagonal = fresh(np.eye(values._array.shape[-1], dtype=bool))
     result: Tensor = where(on_diagonal, 1.0, unsqueeze(values, -2) - unsqueeze(values, -1))
     return result
 
@@ -89,8 +89,8 @@ def conjugated_by(vectors: Tensor, matrices: Tensor) -> Tensor:
 def hermitian_half(input: Tensor) -> Tensor:
     """Return half the sum of what is below the diagonal and its adjoint; half the diagonal."""
     size = input._array.shape[-1]
-    low = where(wrap(np.tri(size, dtype=bool)), input, 0.0)
-    below = where(wrap(np.tri(size, k=-1, dtype=bool)), input, 0.0)
+    low = where(fresh(np.tri(size, dtype=bool)), input, 0.0)
+    below = where(fresh(np.tri(size, k=-1, dtype=bool)), input, 0.0)
     result: Tensor = (low + adjoint_of(below)) * 0.5
     return result
 

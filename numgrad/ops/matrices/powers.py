@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.matrices.checks import require_floating, require_square
 from numgrad.ops.matrices.outs import by_rows
@@ -161,8 +161,8 @@ def _power(A: Tensor, n: int) -> Tensor:
     """Return products of matrices with themselves, as few as the binary digits of `n` ask for."""
     require_square("linalg.matrix_power", A)
     if n == 0:
-        one = wrap(np.ascontiguousarray(identities(A._array)))
-        result: Tensor = where(wrap(np.ones((), bool)), one, A)  # which has a gradient, of zeros
+        one = fresh(np.ascontiguousarray(identities(A._array)))
+        result: Tensor = where(fresh(np.ones((), bool)), one, A)  # which has a gradient, of zeros
         return result
     if n == 1:
         return clone_contiguous(A)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
@@ -210,7 +210,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
 def _powers(x: Tensor, count: int) -> Tensor:
     """Return 1, x, x^2 and so on, of so many exponents, along a last dim."""
     shape = x._array.shape
-    ones = wrap(np.ones((*shape, 1), x._array.dtype))
+    ones = fresh(np.ones((*shape, 1), x._array.dtype))
     if count < 2:
         return narrow(ones, -1, 0, count)
     repeated = expand_to(unsqueeze(x, -1), (*shape, count - 1))

@@ -54,7 +54,8 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
     if not descending:
         return array.argsort(dim, kind="stable")
     # Sorted from the back to the front, so that equal elements are still in their order.
-    backwards = np.flip(np.flip(array, dim).argsort(dim, kind="stable"), dim)
+    back = (*(slice(None),) * dim, slice(None, None, -1))
+    backwards = array[back].argsort(dim, kind="stable")[back]
     return array.shape[dim] - 1 - backwards
 
 
@@ -68,6 +69,31 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     values, order = _at(array, _order(array, dim, descending), dim)
     return laid_out_like(values, array), laid_out_like(order, array)
+
+
+def _quick_sort(array: Array, dim: int, descending: bool, k: int | None = None) -> Any:
+    """Return what sorts few elements that lie as these do, and keeps `k` along the dim."""
+    ndim, shape = array.ndim, array.shape
+    if not 0 < ndim <= 32 or 1 in shape:
+        return None
+    kept: Any = (*(slice(None),) * dim, slice(k))
+    first = np.arange(array.size).reshape(shape).take([0], dim)  # elements that are first there
+    step = math.prod(shape[dim + 1 :])
+
+    def run(array: Array) -> tuple[Array, Array]:
+        order = _order(array, dim, descending)
+        if k is not None:
+            order = order[kept]
+        order = in_rows(order)
+        return array.take(order if ndim == 1 else first + order * step), order
+
+    return run
+
+
+def _quick_topk(array: Array, dim: int, k: int, largest: bool) -> Any:
+    if array.ndim and 0 < k <= array.shape[dim] // TOPK_PART:
+        return None
+    return _quick_sort(array, dim, largest, k)
 
 
 @by_rows
@@ -112,7 +138,9 @@ def kth_rule(
     return spread_along(g0, places, input_shape, dim)
 
 
-def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule) -> Primitive:
+def _declare(
+    name: str, node: str, forward: Any, samples: Any, rule: Any = _rule, few: Any = None
+) -> Primitive:
     return Primitive(
         name,
         node,
@@ -121,6 +149,7 @@ def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule
         [rule],
         outputs=("values", "indices"),
         lies=(lambda input: empty_like(input)) if forward is _sort else None,
+        few=few,
         samples=samples,
     )
 
@@ -144,6 +173,7 @@ _SORT, _SORT_STABLE = (
             lambda make, stable=stable: (_values(sort), [make()], {"stable": stable}),
             lambda make, stable=stable: (_values(sort), [make(0)], {"stable": stable}),
         ],
+        few=_quick_sort,
     )
     for name, node, stable in (
         ("sort", "SortBackward0", None),
@@ -163,6 +193,7 @@ _TOPK = _declare(
         ),
         lambda make: (_values(topk), [make()], {"k": 1}),
     ],
+    few=_quick_topk,
 )
 _KTHVALUE = _declare(
     "kthvalue",
@@ -235,6 +266,7 @@ def sort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Any:
 @declare(
     "argsort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor? out=None)",
     "argsort(Tensor input, int dim=-1, bool descending=False)",
+    dispatched=True,
 )
 def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Tensor:
     """Return the positions that put the elements in order along a dim; see `sort`.

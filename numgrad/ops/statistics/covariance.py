@@ -84,6 +84,7 @@ def _freedom(weights: Tensor, aweights: Tensor | None, total: Tensor, correction
 
 @declare(
     "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)",
+    dispatched=True,
 )
 def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     """Return the covariances of variables: the mean products of their distances from their means.
@@ -138,7 +139,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     return result
 
 
-@declare("corrcoef(Tensor input)")
+@declare("corrcoef(Tensor input)", dispatched=True)
 def corrcoef(input: Tensor) -> Tensor:
     """Return the correlations of variables: their covariances, divided by both deviations.
 

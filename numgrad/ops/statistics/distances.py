@@ -192,7 +192,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     return result
 
 
-@declare("pdist(Tensor input, float p=2)", method=False)
+@declare("pdist(Tensor input, float p=2)", method=False, dispatched=True)
 def pdist(input: Tensor, p: float) -> Tensor:
     """Return the distances of each row of a matrix from those behind it, by the p-norm.
 
@@ -278,7 +278,7 @@ _DIST = Primitive(
 )
 
 
-@declare("dist(Tensor input, Tensor other, number p=2)")
+@declare("dist(Tensor input, Tensor other, number p=2)", dispatched=True)
 def dist(input: Tensor, other: Tensor, p: float) -> Tensor:
     """Return the p-norm of the difference of two tensors; the gradient is that of `norm`.
 

@@ -120,6 +120,7 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
 @declare(
     "median(Tensor input)",
     "median(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
 )
 def median(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the median of all elements, or those along a dim with positions.
@@ -153,6 +154,7 @@ def median(input: Tensor, dim: int | None, keepdim: bool) -> Any:
 @declare(
     "nanmedian(Tensor input)",
     "nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
 )
 def nanmedian(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the median of the elements that are numbers, nan only where none is; see `median`.
@@ -164,7 +166,9 @@ def nanmedian(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     return _median("nanmedian", input, dim, keepdim)
 
 
-@declare("mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)")
+@declare(
+    "mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)", dispatched=True
+)
 def mode(input: Tensor, dim: int, keepdim: bool) -> Any:
     """Return the elements that occur most often along a dim, and where each does so last.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numgrad import fft
 from numgrad.ops.fourier import transforms
 
 NODES = {
@@ -11,7 +12,8 @@ NODES = {
 }
 NOT_KEPT = {"FftR2CBackward0": "self"}
 DISPATCH = {
-    f"fft.{name}": lambda x, y, f=f: f(x).abs() for name, f in transforms.TRANSFORMS.items()
+    **{f"fft.{name}": lambda x, y, f=f: f(x).abs() for name, f in transforms.TRANSFORMS.items()},
+    "fft.fftshift": lambda x, y: fft.fftshift(x) * fft.ifftshift(y, 0),
 }
 COMPLEX = {
     "fft_c2c": ["torch.fft.fft(m)", "torch.fft.ifft2(m)", "torch.fft.fftn(m, (3, 5))"],

@@ -158,6 +158,7 @@ DISPATCH = {
     "norm of a matrix": lambda x, y: ng.linalg.norm(x) * ng.linalg.norm(y, "nuc"),
     "cond": lambda x, y: ng.linalg.cond(x @ y.T),
     "pinv": lambda x, y: ng.linalg.pinv(x) @ ng.pinverse(y).T,
+    "multi_dot": lambda x, y: ng.linalg.multi_dot([x, y.T, x]),
     "matrix_rank": lambda x, y: ng.linalg.matrix_rank(x),
     "matrix_exp": lambda x, y: ng.matrix_exp(x @ y.T / 10),
     "matrix_power": lambda x, y: ng.linalg.matrix_power(x @ y.T, 3) + ng.matrix_power(x @ y.T, 2),

@@ -136,6 +136,8 @@ DISPATCH = {
     "F.embedding by frequency": lambda x, y: _F.embedding(
         _classes(y) % 3, x, padding_idx=0, scale_grad_by_freq=True
     ),
+    "F.normalize": lambda x, y: _F.normalize(x) + _F.normalize(y, 1.0, 0),
+    "F.cosine_similarity": lambda x, y: _F.cosine_similarity(x, y),
     "F.one_hot": lambda x, y: _F.one_hot(_classes(y), 4),
     "F.one_hot of all": lambda x, y: _F.one_hot(_classes(y)),
     "pairwise_distance": lambda x, y: ng.pairwise_distance(x, y),

@@ -39,6 +39,15 @@ ARGUMENTS = {
     "block_diag": "@(m, v, z) | @(m)",
 }
 DISPATCH = {
+    "median": lambda x, y: x.median(),
+    "median along a dim": lambda x, y: x.median(1),
+    "nanmedian": lambda x, y: ng.nanmedian((x / x) * y) + x.nanmedian(0, True).values,
+    "mode": lambda x, y: x.round().mode(1),
+    "dist": lambda x, y: x.dist(y, 3) + ng.dist(x, x),
+    "pdist": lambda x, y: ng.nn.functional.pdist(x) + ng.pdist(y, 1.0),
+    "cov": lambda x, y: ng.cov(x) + y.cov(correction=0),
+    "cov with weights": lambda x, y: x.cov(aweights=y[0].abs().detach()),
+    "corrcoef": lambda x, y: x.corrcoef(),
     "diff": lambda x, y: ng.diff(x) + ng.diff(y, 1, prepend=x[:, :1], append=y[:, :1])[:, :3],
     "trapezoid": lambda x, y: ng.trapezoid(x) + ng.trapezoid(x, y) + ng.trapezoid(y, dim=1, dx=2.0),
 }

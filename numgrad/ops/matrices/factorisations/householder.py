@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.reflections import reflected
 from numgrad.ops.core.declare import RefusedPrimitive
@@ -43,8 +43,8 @@ _geqrf_type = return_type("geqrf", "a", "tau")
 def _vector(vectors: Tensor, k: int) -> Tensor:
     """Return v of the reflection number k: a matrix of one column."""
     rows = vectors._array.shape[-2]
-    below = wrap((np.arange(rows) > k).astype(vectors._array.dtype)[:, None])
-    one = wrap((np.arange(rows) == k).astype(vectors._array.dtype)[:, None])
+    below = fresh((np.arange(rows) > k).astype(vectors._array.dtype)[:, None])
+    one = fresh((np.arange(rows) == k).astype(vectors._array.dtype)[:, None])
     result: Tensor = narrow(vectors, -1, k, 1) * below + one
     return result
 
@@ -93,7 +93,7 @@ def _gradients(
 def _identity(vectors: Tensor) -> Tensor:
     shape = vectors._array.shape
     ones = np.eye(*shape[-2:], dtype=vectors._array.dtype)
-    return wrap(np.broadcast_to(ones, shape))
+    return fresh(np.broadcast_to(ones, shape))
 
 
 # --- the product ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.failures import refuse_failed
@@ -128,7 +128,7 @@ def split_table(table: Tensor) -> tuple[Tensor, Tensor]:
     """Return L, with ones on its diagonal, and U, of which a table holds the triangles."""
     rows, columns = table._array.shape[-2:]
     rank = min(rows, columns)
-    ones = wrap(np.eye(rows, rank, dtype=table._array.dtype))
+    ones = fresh(np.eye(rows, rank, dtype=table._array.dtype))
     return tril(narrow(table, -1, 0, rank), -1) + ones, triu(narrow(table, -2, 0, rank), 0)
 
 

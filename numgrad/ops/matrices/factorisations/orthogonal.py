@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
@@ -57,7 +57,7 @@ def _decomposed(array: Array, mode: str) -> tuple[Array, Array]:
 def _symmetric(matrices: Tensor) -> Tensor:
     """Return X + X^H of upper triangles X, with the real part of their diagonal counted once."""
     upper = triu(matrices, 0)
-    on_diagonal = wrap(np.eye(matrices._array.shape[-1], dtype=bool))
+    on_diagonal = fresh(np.eye(matrices._array.shape[-1], dtype=bool))
     diagonal = matrices
     if matrices._array.dtype.kind == "c":
         part = real(matrices)

@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
@@ -84,7 +84,7 @@ def _rule(
         along = along - matmul(turned, eigenvectors * unsqueeze(lengths, -2))
         along = along / conj(differences(eigenvalues))
         on_values = 0.0 if of_values is None else diag_embed(of_values)
-        on_diagonal = wrap(np.eye(along._array.shape[-1], dtype=bool))
+        on_diagonal = fresh(np.eye(along._array.shape[-1], dtype=bool))
         inner = matmul(where(on_diagonal, on_values, along), turned)
     gradient = linalg_solve_ex(turned, inner)[0]
     result: Tensor = real(gradient) if is_real else gradient

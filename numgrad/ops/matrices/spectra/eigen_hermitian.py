@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.move.triangles import triangle
 from numgrad.ops.core.primitive import Primitive
@@ -100,7 +100,7 @@ def _rule(g: list[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor) -> 
     turned = matmul(adjoint_of(eigenvectors), of_vectors)
     inner = half_skew(require_same_for_all_phases(_PHASES, turned)) / differences(eigenvalues)
     diagonal = 0.0 if of_values is None else cast(diag_embed(of_values), inner._array.dtype)
-    full = where(wrap(np.eye(inner._array.shape[-1], dtype=bool)), diagonal, inner)
+    full = where(fresh(np.eye(inner._array.shape[-1], dtype=bool)), diagonal, inner)
     return conjugated_by(eigenvectors, full)
 
 

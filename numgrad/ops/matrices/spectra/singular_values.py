@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
@@ -318,5 +318,5 @@ def svd(input: Tensor, some: bool, compute_uv: bool) -> Any:
         return _svd_type(U, S, adjoint_of(Vh))
     *batch, rows, columns = input._array.shape
     dtype = input._array.dtype
-    left, right = (wrap(np.zeros((*batch, size, size), dtype)) for size in (rows, columns))
+    left, right = (fresh(np.zeros((*batch, size, size), dtype)) for size in (rows, columns))
     return _svd_type(left, _values_of(input), right.mT)
