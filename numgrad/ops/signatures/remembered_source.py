@@ -32,7 +32,7 @@ __all__ = ["check_remembered", "remembered_lines"]
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
 _TENSORS = {"Tensor", "operand", "mask"}
-_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]", "generator"}
 
 
 def check_remembered(declaration: Declaration) -> None:
@@ -105,6 +105,9 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
+        if kinds == {"generator"}:  # the default one, which numbers are drawn from in each call
+            given.absent.append(f"{value} is None")
+            continue
         if kinds == {"index[]"}:
             given.indices.append(value)
             continue
