@@ -21,8 +21,10 @@ from numgrad.kernels.move.strides import repeats_elements
 from numgrad.ops.core.type_names import type_name
 
 __all__ = [
+    "SAME_DTYPE",
     "arrays_among",
     "check_out",
+    "check_out_dtype",
     "check_outs",
     "refuse_gradients",
     "warn_of_resizing",
@@ -32,6 +34,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+# What PyTorch says of most operations that do not cast to the dtype of `out`.
+SAME_DTYPE = "Found dtype {out} but expected {result}"
 
 
 def write(
@@ -105,6 +110,12 @@ def check_out(function: str, out: Any) -> None:
     refuse_gradients(function, modes.grad and out.requires_grad)
 
 
+def check_out_dtype(words: str, out: Tensor | None, dtype: dtypes.dtype) -> None:
+    """Raise, in these words of `out` and `result`, if `out` is of another dtype than the result."""
+    if isinstance(out, Tensor) and out.dtype is not dtype:
+        raise RuntimeError(words.format(out=out.dtype.scalar_name, result=dtype.scalar_name))
+
+
 def check_outs(function: str, out: Any, count: int) -> None:
     """Raise unless `out` are so many tensors."""
     if not isinstance(out, (tuple, list)):
@@ -155,6 +166,8 @@ def write_elementwise(
     if (records and primitive.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
         refuse_gradients(primitive.function_name, True)
     target = out._array
+    if primitive.out_differs and not _becomes_real(array, operands):
+        check_out_dtype(primitive.out_differs, out, dtypes.of_numpy(array.dtype))
     if array.dtype is not target.dtype and not dtypes.can_cast(
         dtypes.of_numpy(array.dtype), dtypes.of_numpy(target.dtype)
     ):
@@ -182,6 +195,15 @@ def write_elementwise(
     if makes_room_first or type(array) is Traced:
         return write(array, out, [])
     return write(array, out, copy_order(array))
+
+
+def _becomes_real(array: Any, operands: Sequence[Any]) -> bool:
+    """Whether complex numbers gave real ones, which PyTorch casts like any."""
+    return array.dtype.kind == "f" and any(
+        operand.dtype.kind == "c"
+        for operand in operands
+        if isinstance(operand, (np.ndarray, Traced))
+    )
 
 
 def arrays_among(values: Sequence[Any]) -> list[Array]:
