@@ -11,7 +11,7 @@ from numgrad.base import dtypes
 from numgrad.base.layouts import contiguous_format
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.modes.state import modes
-from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array
+from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array, place_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
@@ -131,7 +131,7 @@ def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format
     array = drawn(draw, generator, input._array.shape)
     placed = strides_like(input._array, draw.dtype, memory_format)
     if is_traced_array(array):
-        if not placed.flags.c_contiguous:
+        if placed.strides != place_of(array).strides:
             array = modes.trace.laid_out(array, placed, input._array)
         if memory_format is not contiguous_format:
             follow_strides(input._array, array)
