@@ -82,8 +82,8 @@ print(time.process_time() - begin)
 def measured(library: str, case: str, cache: str) -> float:
     """Return the processor seconds of a first call in a process of its own."""
     code = BEGIN + LIBRARIES[library] + CASES[case] + END
-    root = str(Path(__file__).parents[1])
-    environment = os.environ | {"NUMGRAD_CACHE_DIR": cache, "PYTHONPATH": root}
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    environment = os.environ | {"NUMGRAD_CACHE_DIR": cache, "PYTHONPATH": path}
     run = subprocess.run(
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
     )

@@ -16,6 +16,7 @@ from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.combine_ir import ADD, COMBINES, Combine, is_float
 from numgrad.codegen.llvm.pointers import element, lesser, store
+from numgrad.codegen.llvm.quick_calls import DATA
 from numgrad.codegen.llvm.run_ir import RUN_LANES, fold_lanes, fold_run, nothing_of, room_for
 from numgrad.codegen.llvm.vector_ir import Place, apart, each, integer, lanes_of
 
@@ -100,7 +101,8 @@ def _make_run(join: Callable[[Any, Any], Any], combine: Combine) -> Any:
             for k, value in enumerate(values):
                 places[0].write(integer(k), 1, value)
 
-        apart(builder, "run", emit_fold, [result, source], [count])
+        key = "run", combine.name, kind, parts
+        apart(builder, "run", emit_fold, [result, source], [count], key)
         values = [result.read(integer(k), 1) for k in range(parts)]
         if parts == 2:
             number = context.make_complex(builder, dtype)
@@ -144,7 +146,8 @@ def _make_combine_lanes(join: Callable[[Any, Any], Any], combine: Combine) -> An
                 lambda index, many: places[0].write(index, many, places[1].read(index, many)),
             )
 
-        apart(builder, "combine_lanes", emit_fold, places, [rows, lanes, width])
+        key = "combine_lanes", combine.name, kind
+        apart(builder, "combine_lanes", emit_fold, places, [rows, lanes, width], key)
         return context.get_dummy_value()
 
     return _by_instructions(combine_lanes, emit, lambda *_: types.void)
@@ -167,7 +170,7 @@ def _by_instructions(function: Any, emit: Callable[..., Any], result: Callable[.
     @lower_builtin(function, types.Array, types.VarArg(types.Any))
     def lower_function(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         values, *kinds = signature.args
-        data = context.make_array(values)(context, builder, arguments[0]).data
+        data = builder.extract_value(arguments[0], DATA)
         numbers = [
             context.cast(builder, argument, kind, types.int64)
             for argument, kind in zip(arguments[1:], kinds, strict=True)

@@ -15,13 +15,16 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.codegen.compile.dispatchers import inline
-from numgrad.codegen.llvm.quick_calls import QUICK, Quick, itemsize_of
-from numgrad.codegen.numba_private import (
-    cgutils,
-    empty_array,
-    impl_ret_borrowed,
-    populate_array,
+from numgrad.codegen.llvm.quick_calls import (
+    DATA,
+    MEMINFO,
+    PARENT,
+    QUICK,
+    Quick,
+    array_of,
+    itemsize_of,
 )
+from numgrad.codegen.numba_private import cgutils, empty_array, impl_ret_borrowed
 
 __all__ = [
     "as_argument",
@@ -50,10 +53,9 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
         of_element = context.get_data_type(array_type.dtype)
         size = context.get_constant(types.intp, length)
         data = cgutils.alloca_once(builder, of_element, size=size)
-        itemsize = itemsize_of(context, array_type)
-        array = context.make_array(array_type)(context, builder)
-        populate_array(array, data, (size,), (itemsize,), itemsize, meminfo=None)
-        return array._getvalue()
+        return array_of(
+            context, builder, array_type, data, [size], [itemsize_of(context, array_type)]
+        )
 
     return array_type(dtype, count), lower
 
@@ -141,15 +143,12 @@ def _written_part(
         context.cast(builder, number, kind, types.intp)
         for number, kind in zip(numbers[:2], kinds[1:3], strict=True)
     )
-    whole = context.make_array(kinds[0])(context, builder, room)
-    of_element = context.get_data_type(result.dtype)
-    place = builder.gep(builder.bitcast(whole.data, byte), [first])
-    itemsize = itemsize_of(context, result)
-    array = context.make_array(result)(context, builder)
-    place = builder.bitcast(place, of_element.as_pointer())
-    owner = {"meminfo": whole.meminfo, "parent": whole.parent} if keeps else {"meminfo": None}
-    populate_array(array, place, (size,), (itemsize,), itemsize, **owner)
-    return array._getvalue()
+    data = builder.extract_value(room, DATA)
+    place = builder.gep(builder.bitcast(data, byte), [first])
+    place = builder.bitcast(place, context.get_data_type(result.dtype).as_pointer())
+    owner = [builder.extract_value(room, each) for each in (MEMINFO, PARENT)] if keeps else []
+    step = itemsize_of(context, result)
+    return array_of(context, builder, result, place, [size], [step], *owner)
 
 
 QUICK[part] = Quick(_type_of_part, _written_part, is_new=False)
@@ -275,9 +274,7 @@ def _written_argument(context: Any, builder: Any, values: list[Any], kinds: list
     number = context.cast(builder, values[0], kinds[0], result.dtype)
     data = cgutils.alloca_once(builder, context.get_data_type(result.dtype))
     context.pack_value(builder, result.dtype, number, data)
-    array = context.make_array(result)(context, builder)
-    populate_array(array, data, (), (), itemsize_of(context, result), meminfo=None)
-    return array._getvalue()
+    return array_of(context, builder, result, data, [], [])
 
 
 QUICK[as_argument] = Quick(_type_of_argument, _written_argument)
@@ -395,7 +392,7 @@ def _written_finishes(
 def _asked_for(context: Any, builder: Any, values: Sequence[Any], kinds: Sequence[Any]) -> Any:
     """Return whether a nest is asked for, and which items are the first and the last."""
     nest = context.cast(builder, values[0], kinds[0], types.intp)
-    data = context.make_array(kinds[1])(context, builder, values[1]).data
+    data = builder.extract_value(values[1], DATA)
     low, high, first, last = (
         builder.load(builder.gep(data, [context.get_constant(types.intp, k)])) for k in range(4)
     )

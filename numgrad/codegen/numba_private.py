@@ -32,6 +32,7 @@ Where a Numba lacks something of a kind, or ``NUMGRAD_NUMBA=plain`` says so, ker
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -40,12 +41,19 @@ from typing import Any
 from llvmlite.binding import ffi  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.extending import _Intrinsic as Intrinsic
+from numba.core.imputils import builtin_registry as lowering_registry
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    builtin_registry,
+    infer_global,
+    signature,
+)
 from numba.np.arrayobj import _empty_nd_impl as empty_array
-from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -65,6 +73,7 @@ __all__ = [
     "DefaultPassBuilder",
     "FunctionCache",
     "FunctionPass",
+    "Intrinsic",
     "JITCodeLibrary",
     "Lower",
     "NativeLowering",
@@ -73,21 +82,22 @@ __all__ = [
     "PassManager",
     "PyCallWrapper",
     "as_dtype",
+    "begin_without_tables",
     "cgutils",
     "compile_result",
     "cpu_target",
     "dumps",
     "empty_array",
+    "fill_tables",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
-    "load_functions_of_arrays",
     "look_up",
     "make_function",
-    "populate_array",
     "register_pass",
     "run_time_helpers",
     "signature",
+    "type_of_value",
     "ziggurat_tables",
 ]
 
@@ -176,6 +186,57 @@ run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
 
 # llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
 LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())
+
+# --- Numba's tables ------------------------------------------------------------------------------
+
+
+def type_of_value(context: Any, value: Any) -> Any:
+    """Return Numba's type of what a name stands for, whether its tables are filled or not.
+
+    What this package declares waits in a list until they are.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if str(getattr(value, "__module__", "")).startswith("numgrad."):
+        for declared, kind in reversed(builtin_registry.globals):
+            if declared is value:
+                return kind
+    return context.resolve_value_type(value)
+
+
+def fill_tables() -> None:
+    """Have Numba fill its tables of all that it can compile: .07 s, and little when it did before.
+
+    What functions of the loop IR consist of is mostly known without: see `begin_without_tables`.
+    """
+    load_functions_of_arrays()
+    cpu_target.target_context.refresh()
+
+
+@contextlib.contextmanager
+def begin_without_tables() -> Iterator[None]:
+    """Let a compiler of Numba's begin without filling its tables; under its lock.
+
+    It can write down arithmetic, conversions, elements of arrays, and what this package declares.
+    Before another function is written down, the tables are filled: so that its type is known.
+    """
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    for module in ("builtins", "numbers", "tupleobj"):
+        import_module(f"numba.cpython.{module}")
+    rtsys.initialize(target)
+    target.install_registry(lowering_registry)
+    typing.refresh = lambda: None
+    # The compiler copies this context, and Numba asks the copy for functions that there may not be:
+    # it learns what was declared in the meantime, and no more.
+    target.refresh = lambda: target.install_registry(lowering_registry)
+    try:
+        yield
+    finally:
+        del typing.refresh, target.refresh
+
 
 # --- modules that Numba loads --------------------------------------------------------------------
 

@@ -74,8 +74,8 @@ def jvp(
 
     Notes
     -----
-    Each operation contributes its own tangent map, so this costs as much as a few evaluations. A
-    function for which backward mode raises, because it overwrites a saved tensor, raises here.
+    Each operation contributes its own tangent map, so this costs as much as a few evaluations.
+    `func` may overwrite what backward mode would need: it is copied before.
     ``no_grad`` concerns backward mode alone: what `func` computes in one has a tangent.
 
     Examples

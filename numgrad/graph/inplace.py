@@ -70,6 +70,8 @@ def before_write(tensor: Tensor) -> None:
     """Let who keeps what tensors hold know of a write. Without `interceptors` nobody does."""
     if modes.keeper is not None:
         modes.keeper.before_write(tensor)
+    if modes.overwritten is not None:
+        modes.overwritten.before_write(tensor)
 
 
 def write_elements(tensor: Tensor, key: Any, values: Any) -> None:

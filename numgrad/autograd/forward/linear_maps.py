@@ -279,7 +279,9 @@ class Linearized(_Recorded):
         super().__init__(function, primals, True, Level(guarded, writes, forward=True))
 
     def _prepare(self) -> None:
-        self._push = PushForward(self._edges, self._inputs, self._unrecorded())
+        self._push = PushForward(
+            self._edges, self._inputs, self._unrecorded(), self._level.overwritten
+        )
 
     def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:
         """Return the tangents of the results, None where they depend on no argument.

@@ -10,7 +10,7 @@ nothing is computed anew, one recording serves any number of directions.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,22 @@ _OVER = Level()  # what stands in for cotangents is of no call that still runs
 
 
 class TangentMaps:
-    """The derivatives of recorded operations, one by one, as linear maps of tangents."""
+    """The derivatives of recorded operations, one by one, as linear maps of tangents.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    overwritten : mapping
+        For nodes of which something was overwritten, those that have a copy; see `Overwritten`.
+    """
+
+    def __init__(self, overwritten: Mapping[Node, Node] | None = None) -> None:
+        self._overwritten = overwritten or {}
         self._transposes: dict[Node, Any] = {}  # see _transposed
 
     def push(self, node: Node, tangents: Tangents) -> Tangents:
         """Return the tangents of a node's outputs, given those of its inputs."""
+        if self._overwritten:
+            node = self._overwritten.get(node, node)
         if isinstance(node, ElementwiseNode):
             return self._push_elementwise(node, tangents)
         if isinstance(node, PrimitiveNode):
@@ -160,6 +169,8 @@ class PushForward:
         Where the tensors hang whose tangents will be given.
     unrecorded : callable, optional
         Whether a node was made with recording switched off: then so is what its tangents need.
+    overwritten : mapping, optional
+        As of `TangentMaps`.
     """
 
     def __init__(
@@ -167,6 +178,7 @@ class PushForward:
         outputs: Sequence[Edge],
         inputs: Sequence[Edge],
         unrecorded: Callable[[Node], bool] | None = None,
+        overwritten: Mapping[Node, Node] | None = None,
     ) -> None:
         self._outputs = outputs
         self._inputs = inputs
@@ -177,7 +189,8 @@ class PushForward:
         )
         self._edges = [(node.targets, node.numbers) for node in self.nodes]  # they may be cut
         self._aside = set(filter(unrecorded, self.nodes)) if unrecorded is not None else set()
-        self._maps = TangentMaps()
+        self._overwritten = overwritten
+        self._maps = TangentMaps(overwritten)
         # After which node a tangent is needed no more: memory goes as soon as it can.
         self._last: dict[Node, Node] = {}
         for node in self.nodes:
@@ -190,7 +203,7 @@ class PushForward:
     def renewed(self) -> PushForward:
         """Return the same map, which remembers nothing of where it was run."""
         other = copy.copy(self)
-        other._maps = TangentMaps()
+        other._maps = TangentMaps(self._overwritten)
         return other
 
     def __call__(self, tangents: Tangents, record: bool) -> list[Tensor | None]:

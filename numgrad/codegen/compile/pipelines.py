@@ -27,7 +27,6 @@ through its own pipeline.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +37,7 @@ from numba import config, types
 from numgrad.codegen.compile.shared_code import SharedCode
 from numgrad.codegen.compile.translated import read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
-from numgrad.codegen.llvm.width import advise
+from numgrad.codegen.llvm.width import VECTORISES_STRAIGHT_CODE, advise
 from numgrad.codegen.numba_private import (
     HAS_PIPELINES,
     CompilerBase,
@@ -50,7 +49,8 @@ from numgrad.codegen.numba_private import (
     NoPythonBackend,
     NopythonTypeInference,
     PassManager,
-    load_functions_of_arrays,
+    begin_without_tables,
+    fill_tables,
     make_function,
     register_pass,
 )
@@ -63,15 +63,11 @@ __all__ = [
     "THOROUGH",
     "THOROUGH_TRANSLATED",
     "TRANSLATED",
-    "VECTORISES_STRAIGHT_CODE",
     "pipeline",
     "shared",
 ]
 
 _options: Any = config
-
-#: Whether straight-line code becomes vector instructions.
-VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
 
 
 class _ThoroughLibrary(JITCodeLibrary):
@@ -267,14 +263,12 @@ class _LowerTranslatedAsWritten(_LowerTranslated):
     use = _UseAsWrittenLibrary
 
 
-class _Compiler(CompilerBase):
-    def __init__(self, *given: Any, **named: Any) -> None:
-        load_functions_of_arrays()
-        super().__init__(*given, **named)
-
-
-class _TranslatedCompiler(_Compiler):
+class _TranslatedCompiler(CompilerBase):
     """Compiles a function of the loop IR."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        with begin_without_tables():
+            super().__init__(*given, **named)
 
     lower: type[_LowerTranslated] = _LowerTranslated
 
@@ -287,6 +281,7 @@ class _TranslatedCompiler(_Compiler):
         state = self.state
         state.typed = self.typed(tuple([types.unliteral(kind) for kind in state.args]))
         if state.typed is None:
+            fill_tables()
             return [_steps_of_numba(state, self.lower.use, _LowerKernel)]
         steps = PassManager("translated")
         steps.add_pass(self.lower, "loop IR to LLVM")
@@ -318,7 +313,11 @@ class _ThoroughCompiler(_LeanCompiler):
     lower = _LowerTranslatedThoroughly
 
 
-class _PartCompiler(_Compiler):
+class _PartCompiler(CompilerBase):
+    def __init__(self, *given: Any, **named: Any) -> None:
+        fill_tables()
+        super().__init__(*given, **named)
+
     def define_pipelines(self) -> list[Any]:
         return [_steps_of_numba(self.state, _UsePartLibrary, _LowerPart)]
 

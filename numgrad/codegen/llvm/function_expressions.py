@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from numgrad.codegen.llvm.function_types import Typed
-from numgrad.codegen.llvm.function_variables import DATA, Variables, is_counted
+from numgrad.codegen.llvm.function_variables import DATA, SHAPE, STRIDES, Variables, is_counted
+from numgrad.codegen.llvm.plain_signatures import Written
 from numgrad.codegen.loops import (
     PREFIXES,
     SIGNS,
@@ -25,7 +27,7 @@ from numgrad.codegen.loops import (
     Prefix,
     Tuple,
 )
-from numgrad.codegen.numba_private import cgutils
+from numgrad.codegen.numba_private import cgutils, signature
 
 __all__ = ["ExpressionWriter", "passed"]
 
@@ -64,7 +66,12 @@ class ExpressionWriter:
 
     def truth(self, node: Expression) -> Any:
         """Write down whether an expression holds."""
-        return self.context.is_true(self.builder, self.typed.plain(node), self.value(node))
+        value, kind = self.value(node), self.typed.plain(node)
+        if kind == types.boolean:
+            return value
+        return self.context.get_function(bool, signature(types.boolean, kind))(
+            self.builder, [value]
+        )
 
     def value(self, node: Expression) -> Any:
         """Write down an expression; return what holds its value, of its type."""
@@ -95,10 +102,11 @@ class ExpressionWriter:
                 kinds = types.Tuple([self.typed.plain(item) for item in items])
                 values = [self.value(item) for item in items]
                 return self.context.make_tuple(self.builder, kinds, values)
-            case Load(array, index, is_item) if not is_item or self.is_plain(array, index):
-                kind = self.typed.plain(array).dtype
-                address = self.address(array, index)
-                return self.context.unpack_value(self.builder, kind, address)
+            case Load(array, index, is_item) if not is_item or self.typed.indices(array, index):
+                kind = self.typed.plain(array)
+                address = (self.item if is_item else self.address)(array, index)
+                align = None if kind.aligned else 1
+                return self.context.unpack_value(self.builder, kind.dtype, address, align)
             case Load(array, Number(position)) if isinstance(
                 self.typed.plain(array), types.BaseTuple
             ):
@@ -136,22 +144,42 @@ class ExpressionWriter:
             result.add_incoming(value, block)
         return result
 
-    def is_plain(self, array: Expression, index: Expression) -> bool:
-        """Whether a subscript means the element that lies so far behind the first.
+    def item(self, array: Expression, index: Expression) -> Any:
+        """Write down where the element is that a subscript of integers means."""
+        kind, builder = self.typed.plain(array), self.builder
+        nodes = self.typed.indices(array, index)
+        positions = [self.cast(node, types.intp) for node in nodes]
+        is_row = kind.ndim == 1 and kind.layout == "C"
+        from_start = [self._counts_from_start(array, node) for node in nodes]
+        if is_row and all(from_start):
+            return builder.gep(self._data(array), positions)
+        whole = self.value(array)
+        sizes, steps = [
+            [builder.extract_value(whole, (field, dim)) for dim in range(kind.ndim)]
+            for field in (SHAPE, STRIDES)
+        ]
+        for dim, position in enumerate(positions):
+            if not from_start[dim]:
+                is_back = builder.icmp_signed("<", position, ir.Constant(position.type, 0))
+                behind = builder.add(sizes[dim], position)
+                positions[dim] = builder.select(is_back, behind, position)
+        data = self._data(array)
+        if is_row:
+            return builder.gep(data, positions)
+        return cgutils.get_item_pointer2(
+            self.context, builder, data, sizes, steps, kind.layout, positions
+        )
 
-        So it is where it can't count from the end: it counts upward, is written out, or is of an
-        array of which there is no size to count from.
-        """
-        kind = self.typed.plain(array)
-        if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
-            return False
-        if not isinstance(self.typed.plain(index), types.Integer):
-            return False
-        if isinstance(index, Number):
-            return index.value >= 0
+    def _counts_from_start(self, array: Expression, index: Expression) -> bool:
+        """Whether an index is known to be no less than 0, or there is no size to count from."""
         if isinstance(array, Name) and self.variables.has_no_size(array.id):
             return True
-        return isinstance(index, Name) and index.id in self.counting
+        match index:
+            case Number(value):
+                return value >= 0
+            case Name(name, "") if name in self.counting:
+                return True
+        return not self.typed.plain(index).signed
 
     def address(self, array: Expression, index: Expression) -> Any:
         """Write down where an element of an array is."""
@@ -186,6 +214,8 @@ class ExpressionWriter:
             self.context.cast(self.builder, value, kind, wanted)
             for (value, kind), wanted in zip(operands, signature.args, strict=True)
         ]
+        if isinstance(function_type, Written):
+            return function_type.write(self.context, self.builder, signature, given)
         run = self.context.get_function(function_type, signature)
         return run(self.builder, [*before, *given])
 

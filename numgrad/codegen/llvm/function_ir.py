@@ -175,14 +175,15 @@ class FunctionWriter:
     def _store(
         self, array: Expression, index: Expression, value: Expression, is_item: bool
     ) -> None:
-        if is_item and not self.expressions.is_plain(array, index):
-            self.expressions.operation(operator.setitem, array, index, value)
+        expressions = self.expressions
+        if is_item and not self.typed.takes(array, index, value):
+            expressions.operation(operator.setitem, array, index, value)
             return
         kind = self.typed.plain(array)
-        number = self.expressions.cast(value, kind.dtype)
-        self.context.pack_value(
-            self.builder, kind.dtype, number, self.expressions.address(array, index)
-        )
+        number = expressions.cast(value, kind.dtype)
+        address = (expressions.item if is_item else expressions.address)(array, index)
+        align = None if kind.aligned else 1
+        self.context.pack_value(self.builder, kind.dtype, number, address, align)
 
     def _for(self, line: For) -> None:
         builder = self.builder

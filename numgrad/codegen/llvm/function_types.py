@@ -7,6 +7,7 @@ knows them. What operations and functions give for which types, Numba is asked: 
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -15,6 +16,12 @@ from typing import Any, NamedTuple, Protocol
 from numba import errors, types
 
 from numgrad.codegen.function_reader import Unreadable, read_function, scope_of
+from numgrad.codegen.llvm.plain_signatures import (
+    plain_attribute,
+    plain_signature,
+    plain_type,
+    signature_of_intrinsic,
+)
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
 from numgrad.codegen.loop_passes import walk
 from numgrad.codegen.loops import (
@@ -42,7 +49,7 @@ from numgrad.codegen.loops import (
     Unpack,
     While,
 )
-from numgrad.codegen.numba_private import CPUDispatcher
+from numgrad.codegen.numba_private import CPUDispatcher, Intrinsic, fill_tables, type_of_value
 
 __all__ = ["WITHOUT_SIZES", "Module", "Part", "Signatures", "Typed", "nested"]
 
@@ -135,13 +142,51 @@ class Signatures:
         key = function, operands
         found = self._found.get(key)
         if found is None:
-            is_type = isinstance(function, types.Type)
-            kind = function if is_type else self.context.resolve_value_type(function)
-            found = kind, self.context.resolve_function_type(kind, operands, {})
+            asks = isinstance(function, types.Type | Intrinsic)
+            own = function if asks else plain_type(function)
+            kind = function if own is None else own
+            found = kind, plain_signature(kind, operands)
             if found[1] is None:
-                raise errors.TypingError(f"no {function} of {operands}")
+                found = self._asked(kind, operands)
             self._found[key] = found
         return found
+
+    def _asked(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
+        if isinstance(function, Intrinsic):
+            declared = signature_of_intrinsic(self.context, function, operands)
+            if declared is not None:
+                return declared
+        is_type = isinstance(function, types.Type)
+        kind = function if is_type else self.of_value(function)
+        found = self._answer(lambda: self.context.resolve_function_type(kind, operands, {}))
+        if found is None:
+            raise errors.TypingError(f"no {function} of {operands}")
+        return kind, found
+
+    def of_value(self, value: Any) -> Any:
+        """Return Numba's type of something that is known."""
+        own = plain_type(value)
+        return self._answer(lambda: type_of_value(self.context, value)) if own is None else own
+
+    def of_attribute(self, kind: Any, name: str) -> Any:
+        """Return Numba's type of an attribute of something of some type."""
+        own = plain_attribute(kind, name)
+        if own is None and isinstance(kind, types.Module):
+            own = self.of_value(getattr(kind.pymod, name))
+        if own is None:
+            own = self._answer(lambda: self.context.resolve_getattr(kind, name))
+        if own is None:
+            raise errors.TypingError(f"{kind} has no {name}")
+        return own
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        """Return what Numba answers, if need be when its tables have what it knows by now."""
+        with contextlib.suppress(errors.NumbaError, ValueError):
+            found = ask()
+            if found is not None:
+                return found
+        fill_tables()
+        return ask()
 
     def part(self, part: Part, operands: tuple[Any, ...]) -> Typed | None:
         """Return a part for operands of some types, if it can be read."""
@@ -250,7 +295,7 @@ class Typed:
             match node:
                 case Do(value) | If(value) | While(value) | Choice(value):
                     self.of(value)
-                case Store(array, index, value):
+                case Store(array, index, value) if not self.takes(array, index, value):
                     self.signature(operator.setitem, array, index, value)
                 case Infix("and" | "or", left, right):
                     if {self.plain(left), self.plain(right)} != {types.boolean}:
@@ -302,16 +347,15 @@ class Typed:
             case Attribute(value, name):
                 if not self.has_sizes and isinstance(self.plain(value), types.Array):
                     raise TypeError(f"of {value} the elements are known, not the {name}")
-                found = self.signatures.context.resolve_getattr(self.plain(value), name)
-                if found is None:
-                    raise errors.TypingError(f"{self.plain(value)} has no {name}")
-                return found
+                return self.signatures.of_attribute(self.plain(value), name)
             case Tuple(items):
                 return types.Tuple([self.plain(item) for item in items])
             case Load(array, _, False):
                 return self.plain(array).dtype
             case Load(array, Number(position)) if isinstance(self.plain(array), types.BaseTuple):
                 return self.plain(array)[position]
+            case Load(array, index) if self.indices(array, index):
+                return self.plain(array).dtype
             case Load(array, index):
                 return self.signature(operator.getitem, array, index)[1].return_type
             case Call():
@@ -328,7 +372,28 @@ class Typed:
             return types.Tuple([types.unliteral(self.of_value(item)) for item in value])
         if type(value) in (int, str, bool):
             return types.literal(value)
-        return self.signatures.context.resolve_value_type(value)
+        return self.signatures.of_value(value)
+
+    def indices(self, array: Expression, index: Expression) -> Sequence[Expression]:
+        """Return the integers that a subscript of an array has, one for each dim; else none."""
+        kind = self.plain(array)
+        nodes = index.items if isinstance(index, Tuple) else [index]
+        if (
+            not (isinstance(array, Name) and isinstance(kind, types.Array))
+            or not isinstance(kind.dtype, types.Number | types.Boolean)
+            or len(nodes) != kind.ndim
+            or (not self.has_sizes and kind.ndim != 1)
+        ):
+            return ()
+        return nodes if all(isinstance(self.plain(n), types.Integer) for n in nodes) else ()
+
+    def takes(self, array: Expression, index: Expression, value: Expression) -> bool:
+        """Whether an element of an array is given a number that it can hold."""
+        if not self.indices(array, index):
+            return False
+        kind, given = self.plain(array).dtype, self.plain(value)
+        is_real = isinstance(given, types.Float | types.Integer | types.Boolean)
+        return is_real or (isinstance(given, types.Complex) and isinstance(kind, types.Complex))
 
     def signature(self, function: Any, *operands: Expression) -> tuple[Any, Any]:
         """Return a function's type and signature for operands, none of which is a literal."""
@@ -341,6 +406,8 @@ class Typed:
             own = self.module.typed(function.id, kinds)
             if own is not None:
                 return own
+        if self.quick(node) is not None:
+            return None
         # What is built into kernels says so.
         part: Part | None = getattr(self.named(function), "part_of_kernels", None)
         return None if part is None else self.signatures.part(part, kinds)

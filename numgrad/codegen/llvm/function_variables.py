@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from numgrad.codegen.llvm.function_types import nested
-from numgrad.codegen.llvm.quick_calls import array_at
+from numgrad.codegen.llvm.quick_calls import DATA, SHAPE, STRIDES, array_at
 from numgrad.codegen.loops import (
     Assign,
     Do,
@@ -25,9 +25,7 @@ from numgrad.codegen.loops import (
     While,
 )
 
-__all__ = ["DATA", "Variables", "is_counted"]
-
-DATA = 4  # of what makes up an array, where its elements are
+__all__ = ["DATA", "SHAPE", "STRIDES", "Variables", "is_counted"]
 
 
 class Variables:

@@ -11,14 +11,14 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from numgrad.codegen.numba_private import cgutils, populate_array
+from numgrad.codegen.llvm.quick_calls import DATA, array_of
+from numgrad.codegen.numba_private import cgutils
 
 __all__ = ["element", "lesser", "release", "scratch", "store"]
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [position])
+def _address(builder: Any, array: Any, position: Any) -> Any:
+    return builder.gep(builder.extract_value(array, DATA), [position])
 
 
 def _element(typing_context: Any, array: Any, position: Any) -> Any:
@@ -28,7 +28,7 @@ def _element(typing_context: Any, array: Any, position: Any) -> Any:
 
     def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         position = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        address = _address(context, builder, signature.args[0], arguments[0], position)
+        address = _address(builder, arguments[0], position)
         return context.unpack_value(builder, signature.args[0].dtype, address)
 
     return array.dtype(array, position), lower
@@ -43,7 +43,7 @@ def _store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
         array_type, position_type, value_type = signature.args
         position = context.cast(builder, arguments[1], position_type, types.intp)
         value = context.cast(builder, arguments[2], value_type, array_type.dtype)
-        address = _address(context, builder, array_type, arguments[0], position)
+        address = _address(builder, arguments[0], position)
         context.pack_value(builder, array_type.dtype, value, address)
         return context.get_dummy_value()
 
@@ -80,9 +80,7 @@ def _scratch(typing_context: Any, like: Any, count: Any) -> Any:
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
         room = context.nrt.allocate(builder, builder.mul(count, itemsize))
         data = builder.bitcast(room, of_element.as_pointer())
-        array = context.make_array(kind)(context, builder)
-        populate_array(array, data, (count,), (itemsize,), itemsize, meminfo=None)
-        return array._getvalue()
+        return array_of(context, builder, kind, data, [count], [itemsize])
 
     return kind(like, count), lower
 
@@ -91,7 +89,7 @@ def _release(typing_context: Any, array: Any) -> Any:
     """Free what `scratch` returned."""
 
     def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = builder.extract_value(arguments[0], DATA)
         context.nrt.free(builder, builder.bitcast(data, cgutils.voidptr_t))
         return context.get_dummy_value()
 

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
-from numgrad.codegen.numba_private import as_dtype, empty_array, populate_array
+from numgrad.codegen.numba_private import as_dtype, empty_array
 
-__all__ = ["QUICK", "Quick", "array_at", "itemsize_of"]
+__all__ = [
+    "DATA",
+    "MEMINFO",
+    "PARENT",
+    "QUICK",
+    "SHAPE",
+    "STRIDES",
+    "Quick",
+    "array_at",
+    "array_of",
+    "itemsize_of",
+]
+
+#: Where the parts stand of what Numba makes of an array.
+MEMINFO, PARENT, NITEMS, ITEMSIZE, DATA, SHAPE, STRIDES = range(7)
 
 
 class Quick(NamedTuple):
@@ -83,11 +98,38 @@ def _empty(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> A
 
 def array_at(context: Any, builder: Any, kind: Any, data: Any) -> Any:
     """Return an array of which is known where its elements are, and no sizes."""
-    array = context.make_array(kind)(context, builder)
     zero = context.get_constant(types.intp, 0)
-    sizes = (zero,) * kind.ndim
-    populate_array(array, data, sizes, sizes, itemsize_of(context, kind), meminfo=None)
-    return array._getvalue()
+    return array_of(context, builder, kind, data, [zero] * kind.ndim, [zero] * kind.ndim)
+
+
+def array_of(
+    context: Any,
+    builder: Any,
+    kind: Any,
+    data: Any,
+    sizes: Sequence[Any],
+    steps: Sequence[Any],
+    *owner: Any,
+) -> Any:
+    """Return an array of which all parts are known.
+
+    Parameters
+    ----------
+    *owner : values, optional
+        What keeps its memory, and the object of Python's that it is of.
+    """
+    itemsize = itemsize_of(context, kind)
+    count = context.get_constant(types.intp, 1)
+    for size in sizes:
+        count = builder.mul(count, size, flags=["nsw"])
+    array: Any = ir.Constant(context.get_value_type(kind), None)
+    parts: list[tuple[Any, Any]] = [*zip((MEMINFO, PARENT), owner, strict=False)]
+    parts += [(NITEMS, count), (ITEMSIZE, itemsize), (DATA, data)]
+    parts += [((SHAPE, dim), size) for dim, size in enumerate(sizes)]
+    parts += [((STRIDES, dim), step) for dim, step in enumerate(steps)]
+    for place, part in parts:
+        array = builder.insert_value(array, part, place)
+    return array
 
 
 def itemsize_of(context: Any, kind: Any) -> Any:

@@ -282,24 +282,32 @@ def apart(
     emit: Callable[..., None],
     places: Sequence[Place],
     numbers: Sequence[Any],
+    key: Any = None,
 ) -> None:
     """Call a function of its own that ``emit(builder, places, numbers)`` writes.
+
+    What has the same key is the same, and is written once in a module.
 
     Loops that stand in others would keep what they need in registers beside what these need, or
     rather on the stack: LLVM counts 13 pointers up from block to block.
     """
     kinds = [place.address.type for place in places] + [number.type for number in numbers]
     module = builder.module
-    function = ir.Function(
-        module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name)
-    )
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("nounwind")
-    inner = ir.IRBuilder(function.append_basic_block())
-    moved = [
-        place.moved(inner, address) for place, address in zip(places, function.args, strict=False)
-    ]
-    emit(inner, moved, list(function.args[len(places) :]))
-    inner.ret_void()
+    known = (each for each in module.functions if getattr(each, "key", None) == key)
+    function = None if key is None else next(known, None)
+    if function is None:
+        function = ir.Function(
+            module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name)
+        )
+        function.key = key
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        function.attributes.add("nounwind")
+        inner = ir.IRBuilder(function.append_basic_block())
+        moved = [
+            place.moved(inner, address)
+            for place, address in zip(places, function.args, strict=False)
+        ]
+        emit(inner, moved, list(function.args[len(places) :]))
+        inner.ret_void()
     builder.call(function, [place.address for place in places] + list(numbers))

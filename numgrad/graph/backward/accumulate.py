@@ -13,8 +13,7 @@ from numgrad.base.halves import HALF, sum_of_halves
 from numgrad.base.layouts import contiguous_format
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.backward.nested import elsewhere
-from numgrad.graph.inplace import before_write, check_counted
-from numgrad.graph.modes.anomaly import note_write
+from numgrad.graph.inplace import before_write, bump_version
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import place_of
@@ -79,13 +78,9 @@ class AccumulateGrad(Node):
             else:  # even if it is part of a graph, as in PyTorch; then its version tells
                 if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                     raise RuntimeError(OVERLAPS_ITSELF)
-                try:
-                    current._counter[0] += 1
-                except RuntimeError:  # an inference tensor has no version
-                    check_counted(current)
                 if interceptors:
                     before_write(current)
-                    note_write(current._counter)
+                bump_version(current)
                 add_into(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()

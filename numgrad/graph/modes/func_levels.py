@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.modes.overwritten import Overwritten
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.modes.unrecorded import Unrecorded
 from numgrad.graph.node import Node, next_sequence
@@ -94,6 +95,9 @@ class Level:
     generated : list
         Weak references to the nodes of custom Functions that the function called: their class has
         another name until they are part of what the user has outside.
+    overwritten : mapping
+        For nodes of which something was overwritten since, those that take their place in forward
+        mode; see `Overwritten`.
     """
 
     __slots__ = (
@@ -105,6 +109,7 @@ class Level:
         "arguments",
         "generated",
         "outer",
+        "overwritten",
         "recording",
         "start",
         "writes",
@@ -123,33 +128,37 @@ class Level:
         self.outer: list[Tensor] = []
         self.written: list[weakref.ref[Tensor]] = []
         self.generated: list[weakref.ref[Any]] = []
+        self.overwritten: Mapping[Node, Node] = {}
         self._previous: tuple[Any, ...] = ()
 
     def __enter__(self) -> Level:
         self._previous = (
             *(modes.grad, modes.inference, modes.claimed, modes.level, modes.covered),
-            *(modes.unrecorded, modes.stretch),
+            *(modes.unrecorded, modes.stretch, modes.overwritten),
         )
         if self._forward and modes.unrecorded is None:
-            modes.unrecorded = Unrecorded()
+            modes.unrecorded, modes.overwritten = Unrecorded(), Overwritten()
         self._unrecorded, modes.stretch = modes.unrecorded, None
+        if self._forward:
+            self.overwritten = modes.overwritten.nodes
         modes.covered = modes.covered or modes.inference or self._guarded
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self
-            interceptors.append(self)  # so that what is made meanwhile is known to be
+        if self._guarded or self._forward:
+            interceptors.append(self)  # so that what is made and saved meanwhile is known to be
         self.alive = True
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.alive = False
         self.outer = []
-        if self._guarded:
+        if self._guarded or self._forward:
             interceptors.remove(self)
         if modes.unrecorded is not None:  # that the function left as it was set
             modes.unrecorded.end()
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous[:5]
-        modes.unrecorded, modes.stretch = self._previous[5:]
+        modes.unrecorded, modes.stretch, modes.overwritten = self._previous[5:]
 
     def is_unrecorded(self, node: Node) -> bool:
         """Whether a node was made in a ``no_grad`` of the function, and is for tangents alone."""

@@ -41,6 +41,7 @@ class _Modes(threading.local):
     # and since when it is (numgrad.graph.modes.unrecorded).
     unrecorded: Any = None
     stretch: Any = None
+    overwritten: Any = None  # in such a function: what was saved (numgrad.graph.modes.overwritten)
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
     saved_hooks: tuple[Any, ...] = ()  # pairs (numgrad.graph.saved_tensors)
     keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)

@@ -8,6 +8,7 @@ where not.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,7 @@ _NAMES = {
     "next_sequence": next_sequence,
     "note_node": note_node,
     "pack_saved": pack_saved,
+    "ref": weakref.ref,
     "present": lambda given: [argument for argument in given if argument is not _ABSENT],
     "save_tensor": save_tensor,
     "unflatten": unflatten,

@@ -83,6 +83,7 @@ class Tracer(TracedValues):
         # Where generators of random numbers are by now.
         self.states = States(self)
         self._failure: TraceError | None = None
+        self.unrecorded = False  # whether the user switched recording off
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -93,10 +94,11 @@ class Tracer(TracedValues):
         TraceError
             If one was raised, though it was caught, or another error came of it.
         """
-        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch")
+        names = ("trace", "saved_hooks", "watching", "unrecorded", "stretch", "overwritten")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        modes.unrecorded = modes.stretch = None  # it is for callers that differentiate nothing, too
+        # It is for callers that differentiate nothing, too.
+        modes.unrecorded = modes.stretch = modes.overwritten = None
         watch(self, sees_calls=True)
         try:
             with without_collections():
@@ -347,7 +349,8 @@ class Tracer(TracedValues):
         return array
 
     def set_grad(self, value: bool) -> None:
-        """Do nothing: recording goes by the mode."""
+        """Note where recording is off; it goes by the mode."""
+        self.unrecorded = self.unrecorded or not value
 
     def records_outside(self) -> bool:
         """Return what changes nothing."""

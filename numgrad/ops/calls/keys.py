@@ -86,9 +86,9 @@ def facts_of(tensors: Any) -> Any:
 
 def watches_writes() -> bool:
     """Return whether something is open that has to see writes: all but hooks on saved tensors."""
-    return bool(
-        call_interceptors or modes.inference or modes.level is not None or modes.keeper is not None
-    )
+    if call_interceptors or modes.inference or modes.level is not None:
+        return True
+    return modes.keeper is not None or modes.overwritten is not None
 
 
 def view_fact(view: Tensor) -> str | None:

@@ -6,6 +6,7 @@ Calls that take the long way run it (`attach_for`), plain calls of elementwise f
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -61,6 +62,7 @@ _NAMES = {
     "new_counter": new_counter,
     "next_sequence": next_sequence,
     "pack_saved": pack_saved,
+    "ref": weakref.ref,
     "view_of": view_of,
 }
 
@@ -99,7 +101,9 @@ def record_lines(
 
 
 def pack_lines(saved: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the lines that hand what nodes saved to hooks, once their outputs hang on them.
+    """Return the lines that tell of what nodes saved, once their outputs hang on them.
+
+    Forward mode notes them (see `Overwritten`), and hooks get what they saved.
 
     Parameters
     ----------
@@ -107,12 +111,16 @@ def pack_lines(saved: Mapping[str, Sequence[str]]) -> list[str]:
         For the name of each node, for each value that it saved what gives the tensor, or an empty
         string.
     """
-    lines = []
-    for node, tensors in saved.items():
-        if tensors:
-            given = "".join([f"{tensor or None}, " for tensor in tensors])
-            lines.append(f"    pack_saved({node}, ({given}))")
-    return ["if interceptors and modes.saved_hooks:", *lines] if lines else []
+    nodes = {node: tensors for node, tensors in saved.items() if tensors}
+    if not nodes:
+        return []
+    lines = ["if interceptors:", "    kept = modes.overwritten", "    if kept is not None:"]
+    lines += [f"        kept.savers.append(ref({node}))" for node in nodes]
+    lines.append("    if modes.saved_hooks:")
+    for node, tensors in nodes.items():
+        given = "".join([f"{tensor or None}, " for tensor in tensors])
+        lines.append(f"        pack_saved({node}, ({given}))")
+    return lines
 
 
 def are_constants(saved: Saved, operands: int) -> bool:

@@ -10,6 +10,7 @@ another shape and other strides on the same memory, and its history goes on with
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from numgrad.graph.inplace import (
     check_counted,
     check_inplace,
 )
+from numgrad.graph.modes.overwritten import copy_saved, saved_entries, with_saved
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.overlap import check_overlap, warn_of_repeats
@@ -207,10 +209,12 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     if len(created) == 1 and type(created[0]).__name__ in _NAMES:
         created[0].__class__ = _in_place_class(type(created[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
+    if interceptors and modes.overwritten is not None:
+        modes.overwritten.savers.extend([weakref.ref(node) for node in created])
     if interceptors and modes.saved_hooks:  # only now do they hold what they will need
         given = [each for each in arguments if isinstance(each, Tensor) and each is not tensor]
         for node in created:
-            kept = _saved_entries(node)
+            kept = saved_entries(node)
             places = zip(kept[::3], kept[1::3], strict=True)
             pack_saved(node, [_among(given, array, counter) for array, counter in places])
     if dual is not None:
@@ -280,11 +284,6 @@ def _nodes_since(node: Node | None, start: int) -> list[Node]:
     return found
 
 
-def _saved_entries(node: Node) -> list[Any]:
-    """Return what a node saved, without what stands behind: that may be about to be overwritten."""
-    return list(node.saved or ())[: 3 * len(node.saved_edges())]
-
-
 def _among(tensors: Sequence[Tensor], array: Any, counter: Any) -> Tensor | None:
     """Return which of some tensors was saved, if one of them was."""
     found = (each for each in tensors if each._array is array and each._counter is counter)
@@ -295,36 +294,19 @@ def snapshot(nodes: list[Node], stand_in: Tensor) -> None:
     """Copy what nodes saved of the stand-in, whose memory is about to be overwritten."""
     copies: dict[int, Any] = {}
     for node in nodes:
-        if not node.saved:
-            continue
-        entries = _saved_entries(node)
-        for at in range(0, len(entries), 3):
-            if entries[at + 1] is stand_in._counter:
-                if id(entries[at]) not in copies:
-                    copies[id(entries[at])] = entries[at].copy("K")
-                    if modes.dual is not None:
-                        modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
-                entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
-        if copies:
-            _keep_otherwise(node, entries)
+        entries = saved_entries(node)
+        if copy_saved(entries, stand_in._counter, copies):
+            with_saved(node, entries)
 
 
 def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     """Put `replacement` where a node saved the tensor with that version counter."""
-    entries = _saved_entries(node)
+    entries = saved_entries(node)
     if any(each is counter for each in entries[1::3]):
         for at in range(0, len(entries), 3):
             if entries[at + 1] is counter:
                 entries[at : at + 3] = replacement
-        _keep_otherwise(node, entries)
-
-
-def _keep_otherwise(node: Node, entries: list[Any]) -> None:
-    """Change what a node saved, which need no longer lie as in other calls of its kind."""
-    node.saved = tuple(entries)
-    call = getattr(node, "call", None)
-    if call is not None:
-        node.call = call.forgotten()  # type: ignore[attr-defined]
+        with_saved(node, entries)
 
 
 upward.perform = perform

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from numgrad.codegen.compile import pipelines
 from numgrad.codegen.compile.compile import compile_functions, compile_source
 from numgrad.codegen.known_numbers import with_numbers
 from numgrad.codegen.loop_distribution import on_stack
@@ -258,3 +259,37 @@ def test_a_kernel_that_was_pickled_goes_on_when_the_copy_is_gone() -> None:
     del copy
     gc.collect()
     assert run(2.5) == 7.5
+
+
+@pytest.mark.skipif(not HAS_PIPELINES, reason="Numba writes another")
+def test_elements_cost_llvm_nothing_but_their_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs read a dozen numbers before their loops, and add up in several places."""
+    given: list[str] = []
+
+    class Library(pipelines._LeanLibrary):  # type: ignore[misc]
+        def add_ir_module(self, ir_module: Any) -> None:
+            given.append(str(ir_module))
+            super().add_ir_module(ir_module)
+
+    monkeypatch.setattr(pipelines._UseLeanLibrary, "library", Library)
+    function = Function(
+        "numbers",
+        ("x", "k"),
+        [
+            Assign("first", Load(X, Number(3), True)),
+            Assign("last", Load(X, Prefix("-", Number(1)), True)),
+            Assign("some", Load(X, Name("k"), True)),
+            Assign("both", combine("+", Name("first"), Name("last"))),
+            Store(X, Number(2), combine("+", Name("both"), Name("some")), "", True),
+            Assign("one", call(RUN, X, ZERO, Number(3), Number(0.0))),
+            Return(combine("+", Name("one"), call(RUN, X, ONE, Number(4), Number(0.0)))),
+        ],
+    )
+    numbers = np.arange(8.0)
+    compiled = compile_functions([function])
+    assert compiled(numbers, -2) == (0 + 1 + 16) + (1 + 16 + 3 + 4)
+    (text,) = [each for each in given if "define internal" in each]
+    assert text.count("define internal") == 1  # one sum
+    body = text[text.index("define") : text.index("define internal")]
+    assert "alloca {" not in body and "undef" not in body.split("body:")[1]
+    assert body.count("load double") == 5
