@@ -396,14 +396,16 @@ class _Methods:
         alpha: _Number | Tensor = ...,
     ) -> Tensor: ...
     def adjoint(self) -> Tensor: ...
-    def all(
-        self,
-        dim: Sequence[_int] | _int | None = ...,
-        keepdim: _bool = ...,
-        *,
-        axis: _Dim = ...,
-        keepdims: _bool = ...,
-    ) -> Tensor: ...
+    @overload
+    def all(self) -> Tensor: ...
+    @overload
+    def all(self, dim: Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor: ...
+    @overload
+    def all(self, *, axis: Sequence[_int] | None = ..., keepdims: _bool = ...) -> Tensor: ...
+    @overload
+    def all(self, dim: _int, keepdim: _bool = ...) -> Tensor: ...
+    @overload
+    def all(self, *, axis: _int, keepdims: _bool = ...) -> Tensor: ...
     def allclose(
         self, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
     ) -> _bool: ...
@@ -432,14 +434,16 @@ class _Methods:
         keepdims: _bool = ...,
     ) -> _MinMax: ...
     def angle(self) -> Tensor: ...
-    def any(
-        self,
-        dim: Sequence[_int] | _int | None = ...,
-        keepdim: _bool = ...,
-        *,
-        axis: _Dim = ...,
-        keepdims: _bool = ...,
-    ) -> Tensor: ...
+    @overload
+    def any(self) -> Tensor: ...
+    @overload
+    def any(self, dim: Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor: ...
+    @overload
+    def any(self, *, axis: Sequence[_int] | None = ..., keepdims: _bool = ...) -> Tensor: ...
+    @overload
+    def any(self, dim: _int, keepdim: _bool = ...) -> Tensor: ...
+    @overload
+    def any(self, *, axis: _int, keepdims: _bool = ...) -> Tensor: ...
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor: ...
     def arccos(self) -> Tensor: ...
     def arccos_(self) -> Tensor: ...
@@ -982,14 +986,19 @@ class _Methods:
     @overload
     def max(self, *, axis: _int, keepdims: _bool = ...) -> _ValuesIndices: ...
     def maximum(self, other: Tensor | _Number) -> Tensor: ...
+    @overload
+    def mean(self, *, dtype: _DType | None = ...) -> Tensor: ...
+    @overload
+    def mean(
+        self, dim: _int | Sequence[_int] | None, keepdim: _bool = ..., *, dtype: _DType | None = ...
+    ) -> Tensor: ...
+    @overload
     def mean(
         self,
-        dim: _int | Sequence[_int] | None = ...,
-        keepdim: _bool = ...,
         *,
-        dtype: _DType | None = ...,
-        axis: _Dim = ...,
+        axis: _int | Sequence[_int] | None,
         keepdims: _bool = ...,
+        dtype: _DType | None = ...,
     ) -> Tensor: ...
     @overload
     def median(self) -> Tensor: ...
@@ -1386,14 +1395,18 @@ class _Methods:
     def slogdet(self) -> _SignLogDet: ...
     def softmax(self, dim: _int, dtype: _DType | None = ..., *, axis: _Dim = ...) -> Tensor: ...
     def solve(self, A: Tensor, *, out: Tensor | Sequence[Tensor] | None = ...) -> NoReturn: ...
+    @overload
     def sort(
-        self,
-        dim: _int = ...,
-        descending: _bool = ...,
-        *,
-        stable: _bool | None = ...,
-        axis: _Dim = ...,
+        self, *, stable: _bool | None, dim: _int = ..., descending: _bool = ...
     ) -> _ValuesIndices: ...
+    @overload
+    def sort(
+        self, *, stable: _bool | None, axis: _int = ..., descending: _bool = ...
+    ) -> _ValuesIndices: ...
+    @overload
+    def sort(self, dim: _int = ..., descending: _bool = ...) -> _ValuesIndices: ...
+    @overload
+    def sort(self, *, axis: _int = ..., descending: _bool = ...) -> _ValuesIndices: ...
     def sparse_dim(self) -> _int: ...
     def split(
         self, split_size: _int | Sequence[_int], dim: _int = ..., *, axis: _Dim = ...
@@ -1475,14 +1488,19 @@ class _Methods:
     def sub_(self, other: Tensor | _Number, *, alpha: _Number | Tensor = ...) -> Tensor: ...
     def subtract(self, other: Tensor | _Number, *, alpha: _Number | Tensor = ...) -> Tensor: ...
     def subtract_(self, other: Tensor | _Number, *, alpha: _Number | Tensor = ...) -> Tensor: ...
+    @overload
+    def sum(self, *, dtype: _DType | None = ...) -> Tensor: ...
+    @overload
+    def sum(
+        self, dim: _int | Sequence[_int] | None, keepdim: _bool = ..., *, dtype: _DType | None = ...
+    ) -> Tensor: ...
+    @overload
     def sum(
         self,
-        dim: _int | Sequence[_int] | None = ...,
-        keepdim: _bool = ...,
         *,
-        dtype: _DType | None = ...,
-        axis: _Dim = ...,
+        axis: _int | Sequence[_int] | None,
         keepdims: _bool = ...,
+        dtype: _DType | None = ...,
     ) -> Tensor: ...
     def sum_to_size(
         self, *sizes: _int | Sequence[_int], size: Sequence[_int] | None = ...
@@ -1776,14 +1794,29 @@ def addr(
 def adjoint(input: Tensor) -> Tensor: ...
 def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor: ...
 def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+@overload
+def all(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+@overload
 def all(
     input: Tensor,
-    dim: Sequence[_int] | _int | None = ...,
+    dim: Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     out: Tensor | None = ...,
-    axis: _Dim = ...,
+) -> Tensor: ...
+@overload
+def all(
+    input: Tensor,
+    *,
+    axis: Sequence[_int] | None = ...,
     keepdims: _bool = ...,
+    out: Tensor | None = ...,
+) -> Tensor: ...
+@overload
+def all(input: Tensor, dim: _int, keepdim: _bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
+@overload
+def all(
+    input: Tensor, *, axis: _int, keepdims: _bool = ..., out: Tensor | None = ...
 ) -> Tensor: ...
 def allclose(
     input: Tensor, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
@@ -1818,14 +1851,29 @@ def aminmax(
     keepdims: _bool = ...,
 ) -> _MinMax: ...
 def angle(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+@overload
+def any(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+@overload
 def any(
     input: Tensor,
-    dim: Sequence[_int] | _int | None = ...,
+    dim: Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     out: Tensor | None = ...,
-    axis: _Dim = ...,
+) -> Tensor: ...
+@overload
+def any(
+    input: Tensor,
+    *,
+    axis: Sequence[_int] | None = ...,
     keepdims: _bool = ...,
+    out: Tensor | None = ...,
+) -> Tensor: ...
+@overload
+def any(input: Tensor, dim: _int, keepdim: _bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
+@overload
+def any(
+    input: Tensor, *, axis: _int, keepdims: _bool = ..., out: Tensor | None = ...
 ) -> Tensor: ...
 @overload
 def arange(
@@ -2353,6 +2401,7 @@ def embedding(
     scale_grad_by_freq: _bool = ...,
     sparse: _bool = ...,
 ) -> Tensor: ...
+@overload
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,
@@ -2362,7 +2411,18 @@ def embedding_bag(
     sparse: _bool = ...,
     per_sample_weights: Tensor | None = ...,
     include_last_offset: _bool = ...,
-    padding_idx: _int | None = ...,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+@overload
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: _bool,
+    mode: _int,
+    sparse: _bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: _bool,
+    padding_idx: _int | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def embedding_renorm_(
     input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float
@@ -2551,13 +2611,69 @@ def get_device(input: Tensor) -> _int: ...
 def get_float32_matmul_precision() -> str: ...
 def get_num_interop_threads() -> _int: ...
 def get_rng_state() -> Tensor: ...
+@overload
+def gradient(
+    input: Tensor, *, dim: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, axis: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: _Number | Tensor, dim: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: _Number | Tensor, axis: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
 def gradient(
     input: Tensor,
     *,
-    spacing: _Number | Tensor | Sequence[_float] | Sequence[Tensor] | None = ...,
-    dim: Sequence[_int] | _int | None = ...,
+    spacing: _Number | Tensor | None = ...,
+    dim: _int | None = ...,
     edge_order: _int = ...,
-    axis: _Dim = ...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor,
+    *,
+    spacing: _Number | Tensor | None = ...,
+    axis: _int | None = ...,
+    edge_order: _int = ...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[_float], dim: _int | None = ..., edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[_float], axis: _int | None = ..., edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[_float], dim: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[_float], axis: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[Tensor], dim: _int | None = ..., edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[Tensor], axis: _int | None = ..., edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[Tensor], dim: Sequence[_int], edge_order: _int = ...
+) -> tuple[Tensor, ...]: ...
+@overload
+def gradient(
+    input: Tensor, *, spacing: Sequence[Tensor], axis: Sequence[_int], edge_order: _int = ...
 ) -> tuple[Tensor, ...]: ...
 def greater(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
@@ -2802,7 +2918,7 @@ def is_warn_always_enabled() -> _bool: ...
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
 ) -> Tensor: ...
-def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def isfinite(input: Tensor) -> Tensor: ...
 @overload
 def isin(
     elements: Tensor,
@@ -2830,11 +2946,11 @@ def isin(
     invert: _bool = ...,
     out: Tensor | None = ...,
 ) -> Tensor: ...
-def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def isinf(input: Tensor) -> Tensor: ...
+def isnan(input: Tensor) -> Tensor: ...
 def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def isreal(input: Tensor) -> Tensor: ...
 def istft(
     input: Tensor,
     n_fft: _int,
@@ -3105,15 +3221,25 @@ def max_pool3d(
 def maximum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
 ) -> Tensor: ...
+@overload
+def mean(input: Tensor, *, dtype: _DType | None = ..., out: Tensor | None = ...) -> Tensor: ...
+@overload
 def mean(
     input: Tensor,
-    dim: _int | Sequence[_int] | None = ...,
+    dim: _int | Sequence[_int] | None,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
     out: Tensor | None = ...,
-    axis: _Dim = ...,
+) -> Tensor: ...
+@overload
+def mean(
+    input: Tensor,
+    *,
+    axis: _int | Sequence[_int] | None,
     keepdims: _bool = ...,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 @overload
 def median(input: Tensor) -> Tensor: ...
@@ -3437,17 +3563,42 @@ def quantile(
 ) -> Tensor: ...
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def rad2deg_(input: Tensor) -> Tensor: ...
+@overload
 def rand(
-    *sizes: _int | Sequence[_int],
-    size: Sequence[_int] | None = ...,
+    size: Sequence[_int],
+    *,
+    generator: Generator | None,
     out: Tensor | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
     pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
-    generator: Generator | None = ...,
 ) -> Tensor: ...
+@overload
+def rand(
+    size: Sequence[_int],
+    *,
+    out: Tensor | None = ...,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
+@overload
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    memory_format: _MemoryFormat | None = ...,
+) -> Tensor: ...
+@overload
 def rand_like(
     input: Tensor,
     *,
@@ -3457,7 +3608,6 @@ def rand_like(
     pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
-    generator: Generator | None = ...,
 ) -> Tensor: ...
 @overload
 def randint(
@@ -3588,17 +3738,42 @@ def randint_like(
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
+@overload
 def randn(
-    *sizes: _int | Sequence[_int],
-    size: Sequence[_int] | None = ...,
+    size: Sequence[_int],
+    *,
+    generator: Generator | None,
     out: Tensor | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
     pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
-    generator: Generator | None = ...,
 ) -> Tensor: ...
+@overload
+def randn(
+    size: Sequence[_int],
+    *,
+    out: Tensor | None = ...,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
+@overload
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    memory_format: _MemoryFormat | None = ...,
+) -> Tensor: ...
+@overload
 def randn_like(
     input: Tensor,
     *,
@@ -3608,8 +3783,20 @@ def randn_like(
     pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
-    generator: Generator | None = ...,
 ) -> Tensor: ...
+@overload
+def randperm(
+    n: _int,
+    *,
+    generator: Generator | None,
+    out: Tensor | None = ...,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
+@overload
 def randperm(
     n: _int,
     *,
@@ -3619,7 +3806,6 @@ def randperm(
     device: _Device | str | None = ...,
     pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
-    generator: Generator | None = ...,
 ) -> Tensor: ...
 def range(
     start: _Number | Tensor,
@@ -3637,7 +3823,7 @@ def ravel(input: Tensor) -> Tensor: ...
 def real(input: Tensor) -> Tensor: ...
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def reciprocal_(input: Tensor) -> Tensor: ...
-def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def relu(input: Tensor) -> Tensor: ...
 def relu_(input: Tensor) -> Tensor: ...
 def remainder(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
@@ -3917,14 +4103,31 @@ def softplus(
     out: Tensor | None = ...,
 ) -> Tensor: ...
 def solve(input: Tensor, A: Tensor, *, out: Tensor | Sequence[Tensor] | None = ...) -> NoReturn: ...
+@overload
 def sort(
     input: Tensor,
+    *,
+    stable: _bool | None,
     dim: _int = ...,
     descending: _bool = ...,
-    *,
     out: Sequence[Tensor] | None = ...,
-    stable: _bool | None = ...,
-    axis: _Dim = ...,
+) -> _ValuesIndices: ...
+@overload
+def sort(
+    input: Tensor,
+    *,
+    stable: _bool | None,
+    axis: _int = ...,
+    descending: _bool = ...,
+    out: Sequence[Tensor] | None = ...,
+) -> _ValuesIndices: ...
+@overload
+def sort(
+    input: Tensor, dim: _int = ..., descending: _bool = ..., *, out: Sequence[Tensor] | None = ...
+) -> _ValuesIndices: ...
+@overload
+def sort(
+    input: Tensor, *, axis: _int = ..., descending: _bool = ..., out: Sequence[Tensor] | None = ...
 ) -> _ValuesIndices: ...
 def split(
     tensor: Tensor,
@@ -4074,15 +4277,25 @@ def subtract(
     alpha: _Number | Tensor = ...,
     out: Tensor | None = ...,
 ) -> Tensor: ...
+@overload
+def sum(input: Tensor, *, dtype: _DType | None = ...) -> Tensor: ...
+@overload
 def sum(
     input: Tensor,
-    dim: _int | Sequence[_int] | None = ...,
+    dim: _int | Sequence[_int] | None,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
     out: Tensor | None = ...,
-    axis: _Dim = ...,
+) -> Tensor: ...
+@overload
+def sum(
+    input: Tensor,
+    *,
+    axis: _int | Sequence[_int] | None,
     keepdims: _bool = ...,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def svd(
     input: Tensor, some: _bool = ..., compute_uv: _bool = ..., *, out: Sequence[Tensor] | None = ...

@@ -334,6 +334,9 @@ class Batcher(Worlds):
     def set_grad(self, value: bool) -> None:
         """Have the world outside record or not, too."""
         self._outside.grad = (value or self._has_tangents) and self._may_record
+        self.unrecorded = self.unrecorded or not value
+        if self._outside.trace is not None:
+            self._outside.trace.set_grad(value)
 
     def records_outside(self) -> bool:
         """Return whether the world outside records."""

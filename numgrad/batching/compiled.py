@@ -31,11 +31,14 @@ class _Found(NamedTuple):
     moving : list of bool
         Which of the leaves depend on a moving argument.
     spec : TreeSpec
+    unrecorded : bool
+        Whether the function switches recording off.
     """
 
     kinds: Sequence[Any]
     moving: Sequence[bool]
     spec: TreeSpec
+    unrecorded: bool
 
 
 def call_compiled(batcher: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -74,8 +77,11 @@ def _call(batcher: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, An
         leaf if part is None else part.tensor for leaf, part in zip(leaves, parts, strict=True)
     ]
     with batcher.outside():
-        tensors, *found = whole(*given)
-    return _inside(batcher, jitted, leaves, spec, moving, tensors, _Found(*found))
+        tensors, *rest = whole(*given)
+    found = _Found(*rest)
+    if found.unrecorded and modes.unrecorded is not None:  # what it computes has tangents
+        return jitted.function(*args, **kwargs)
+    return _inside(batcher, jitted, leaves, spec, moving, tensors, found)
 
 
 def _of_batch(
@@ -115,7 +121,7 @@ def _of_batch(
                     tensors.append(part.tensor)
                     kinds.append(part.batched)
             moved = [isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found]
-        return tensors, kinds, moved, result_spec
+        return tensors, kinds, moved, result_spec, own.unrecorded
 
     return of_batch
 

@@ -62,6 +62,7 @@ class Worlds:
         self.selections: list[Selected] = []  # what runs for some of the examples
         self.run = self.runs = 0  # which run this is of a body that is recorded outside
         self._has_stacks = False
+        self.unrecorded = False  # whether the user switched recording off
 
     @contextmanager
     def open(self) -> Iterator[None]:

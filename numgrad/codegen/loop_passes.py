@@ -33,6 +33,7 @@ from numgrad.codegen.loops import (
 __all__ = [
     "assigned",
     "calls",
+    "in_inner_loops",
     "in_order",
     "names_in",
     "read_arrays",
@@ -184,6 +185,21 @@ def read_arrays(nodes: Any) -> set[str]:
         else:
             stack.extend(getattr(node, part) for part in _PARTS.get(type(node), ()))
     return read
+
+
+def in_inner_loops(
+    statements: Sequence[Statement], change: Callable[[For], list[Statement]]
+) -> list[Statement]:
+    """Return statements with what `change` gives for each loop that has no loop in it."""
+    lines: list[Statement] = []
+    for line in statements:
+        if type(line) is not For:
+            lines.append(line)
+        elif any(type(each) is For for each in line.body):
+            lines.append(replace(line, body=in_inner_loops(line.body, change)))
+        else:
+            lines += change(line)
+    return lines
 
 
 def without_stores(statements: Sequence[Statement], arrays: set[str]) -> list[Statement]:

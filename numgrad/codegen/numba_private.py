@@ -41,13 +41,18 @@ from typing import Any
 from llvmlite.binding import ffi  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.extending import _Intrinsic as Intrinsic
 from numba.core.imputils import builtin_registry as lowering_registry
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher, cpu_target
-from numba.core.runtime.nrt import rtsys as run_time
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.core.typing.templates import builtin_registry as typing_registry
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    builtin_registry,
+    infer_global,
+    signature,
+)
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -67,6 +72,7 @@ __all__ = [
     "DefaultPassBuilder",
     "FunctionCache",
     "FunctionPass",
+    "Intrinsic",
     "JITCodeLibrary",
     "Lower",
     "NativeLowering",
@@ -75,23 +81,22 @@ __all__ = [
     "PassManager",
     "PyCallWrapper",
     "as_dtype",
+    "begin_without_tables",
     "cgutils",
     "compile_result",
     "cpu_target",
     "dumps",
+    "fill_tables",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
     "link_run_time",
-    "load_all",
-    "load_declared",
-    "load_functions_of_arrays",
     "look_up",
     "make_function",
-    "numbers_alone",
     "register_pass",
     "run_time_helpers",
     "signature",
+    "type_of_value",
     "ziggurat_tables",
 ]
 
@@ -114,16 +119,12 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.PassManager": "add_pass finalize",
         "numba.core.compiler_machinery.register_pass": "",
-        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering refresh"
-        + " install_registry",
+        "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
         "numba.core.dispatcher.Dispatcher": "_reduce_states _rebuild",
-        "numba.core.imputils.builtin_registry": "functions",
         "numba.core.lowering.Lower": "init emit_environment_object create_cpython_wrapper",
-        "numba.core.runtime.nrt.rtsys": "initialize",
         "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NoPythonBackend": "",
         "numba.core.typed_passes.NopythonTypeInference": "",
-        "numba.core.typing.context.Context": "install_registry refresh",
     },
     "cache": {
         "numba.core.caching.CompileResultCacheImpl": "check_cachable reduce",
@@ -185,6 +186,66 @@ run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
 # llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
 LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())
 
+# --- Numba's tables ------------------------------------------------------------------------------
+
+
+def type_of_value(context: Any, value: Any) -> Any:
+    """Return Numba's type of what a name stands for, whether its tables are filled or not.
+
+    What this package declares waits in a list until they are.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if str(getattr(value, "__module__", "")).startswith("numgrad."):
+        for declared, kind in reversed(builtin_registry.globals):
+            if declared is value:
+                return kind
+    return context.resolve_value_type(value)
+
+
+def fill_tables() -> None:
+    """Have Numba fill its tables of all that it can compile: .07 s, and little when it did before.
+
+    What functions of the loop IR consist of is mostly known without: see `begin_without_tables`.
+    """
+    load_functions_of_arrays()
+    cpu_target.target_context.refresh()
+
+
+@contextlib.contextmanager
+def begin_without_tables() -> Iterator[None]:
+    """Let a compiler of Numba's begin without filling its tables; under its lock.
+
+    It can write down arithmetic, conversions, elements of arrays, and what this package declares.
+    Before another function is written down, the tables are filled: so that its type is known.
+    """
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    for module in ("cpython.builtins", "cpython.numbers", "cpython.tupleobj", "np.arrayobj"):
+        import_module(f"numba.{module}")
+    target.install_registry(lowering_registry)
+    typing.refresh = lambda: None
+    # The compiler copies this context, and Numba asks the copy for functions that there may not be:
+    # it learns what was declared in the meantime, and no more.
+    target.refresh = lambda: target.install_registry(lowering_registry)
+    try:
+        yield
+    finally:
+        del typing.refresh, target.refresh
+
+
+def link_run_time(context: Any, module: Any, library: Any) -> None:
+    """Do to a module what is to be done once it is written; link what it calls of the run time.
+
+    The run time has to be compiled, which takes as long as a short kernel.
+    """
+    if context.is32bit or any(name.startswith("NRT_") for name in module.globals):
+        rtsys.initialize(context)
+        context.post_lowering(module, library)
+
+
 # --- modules that Numba loads --------------------------------------------------------------------
 
 
@@ -205,97 +266,6 @@ def load_functions_of_arrays() -> None:
             import_module("numba.np.arraymath")
         finally:
             linalg.ensure_blas = imports_blas
-
-
-#: What Numba knows of numbers, tuples and arrays as such: .007 s, where all takes .1.
-_NUMBERS = (
-    "numba.core.typing.arraydecl",
-    "numba.core.typing.builtins",
-    "numba.cpython.builtins",
-    "numba.cpython.numbers",
-    "numba.cpython.tupleobj",
-)
-
-
-@contextlib.contextmanager
-def numbers_alone(own: Any = None) -> Iterator[None]:
-    """Have Numba load what it knows of numbers, and no more, for what is compiled meanwhile.
-
-    Used under the lock of its compiler. If all is there, it remains.
-
-    Parameters
-    ----------
-    own : numba.core.base.BaseContext, optional
-        The target of the compilation. Where another is begun meanwhile, all is loaded. Without:
-        nothing is compiled.
-    """
-    target, typing = cpu_target.target_context, cpu_target.typing_context
-    if _has_all() or not HAS_PIPELINES:
-        yield
-        return
-    for name in _NUMBERS:
-        import_module(name)
-    asked = {target: _nothing, typing: _nothing if own is None else load_all}
-    if own is not None:
-        asked[own] = _nothing
-    before = {context: vars(context).get("refresh") for context in asked}
-    for context, refresh in asked.items():
-        context.refresh = refresh
-    _Loaded.held += asked
-    try:
-        load_declared()
-        typing.install_registry(typing_registry)
-        yield
-    finally:
-        for context, refresh in before.items():
-            vars(context).pop("refresh", None)
-            if refresh is not None and not _has_all():
-                context.refresh = refresh
-        del _Loaded.held[-len(before) :]
-
-
-def _nothing() -> None:
-    """Load nothing: Numba asks for all with each array, and each type of what is declared."""
-
-
-def load_declared() -> None:
-    """Load how what has been declared since is compiled, of which only the type was asked for."""
-    count = len(lowering_registry.functions)
-    if count != _Loaded.functions and not _has_all():
-        cpu_target.target_context.install_registry(lowering_registry)
-        _Loaded.functions = count
-
-
-class _Loaded:
-    functions = 0  # of those that are declared
-    held: list[Any] = []  # contexts that load nothing for the moment  # noqa: RUF012
-
-
-def load_all() -> bool:
-    """Have Numba load all that it knows; return whether that was anything new."""
-    if _has_all():
-        return False
-    for context in _Loaded.held:
-        vars(context).pop("refresh", None)
-    load_functions_of_arrays()
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
-    return True
-
-
-def _has_all() -> bool:
-    """Whether Numba has loaded more than what it knows of numbers."""
-    return bool(cpu_target.target_context._registries.keys() - {lowering_registry})
-
-
-def link_run_time(context: Any, module: Any, library: Any) -> None:
-    """Do to a module what is to be done once it is written; link what it calls of the run time.
-
-    The run time has to be compiled, which takes as long as a short kernel.
-    """
-    if context.is32bit or any(name.startswith("NRT_") for name in module.globals):
-        run_time.initialize(context)
-        context.post_lowering(module, library)
 
 
 def ziggurat_tables() -> Any:

@@ -17,7 +17,7 @@ from numba.extending import overload
 
 from numgrad.codegen.compile.dispatchers import part
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
-from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, infer_global
+from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, infer_global, type_of_value
 from numgrad.math.complex import complex_function
 
 REAL_TYPES = {types.float32: np.float32, types.float64: np.float64}
@@ -98,7 +98,7 @@ def stands_in(function: Any, choose: Callable[..., Any], *, loads: bool = False)
                 return None
             if loads:
                 self.context.refresh()
-            self.chosen = self.context.resolve_value_type(chosen)
+            self.chosen = type_of_value(self.context, chosen)
             return self.chosen.get_call_type(self.context, args, {})
 
         def get_impl_key(self, sig: Any) -> Any:

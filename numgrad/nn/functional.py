@@ -32,6 +32,7 @@ from numgrad.ops.nn.activations import (
     threshold,
 )
 from numgrad.ops.nn.alignments import ctc_loss
+from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.bags import embedding_bag
 from numgrad.ops.nn.classes import (
     binary_cross_entropy,
@@ -63,6 +64,7 @@ from numgrad.ops.nn.margins import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from numgrad.ops.nn.multi_head_attention import multi_head_attention_forward
 from numgrad.ops.nn.normalised import (
     batch_norm,
     group_norm,
@@ -83,7 +85,6 @@ from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
-from numgrad.ops.spatial.attention import scaled_dot_product_attention
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
 from numgrad.ops.spatial.fractional_pooling import FRACTIONAL_POOLS
 from numgrad.ops.spatial.grids import affine_grid, grid_sample
@@ -190,6 +191,7 @@ __all__ = [
     "max_unpool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",

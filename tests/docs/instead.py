@@ -94,11 +94,9 @@ INSTEAD = (
     ),
     Instead(
         "layers of modules",
-        "multi_head_attention_forward functional_call stack_module_state "
-        "replace_all_batch_norm_modules_",
-        "There are functions, no modules: parameters are arguments. "
-        "`nn.functional.scaled_dot_product_attention` between four `linear`s is attention with "
-        "several heads; `stack` joins parameters for `func.vmap`.",
+        "functional_call stack_module_state replace_all_batch_norm_modules_",
+        "There are functions, no modules: parameters are arguments. `stack` joins parameters for "
+        "`func.vmap`.",
     ),
     Instead(
         "optimizers, distributions and other packages",

@@ -54,7 +54,11 @@ VALUES: dict[str, Any] = {
     **{"Tensor": numgrad.ones(2, 2), "_int": 1, "_float": 0.5, "_bool": True, "_Number": 2.0},
     **{"str": "sum", "None": None, "_DType": numgrad.float64, "_Layout": numgrad.strided},
     **{"_Device": numgrad.device("cpu"), "_MemoryFormat": numgrad.preserve_format},
-    **{"Generator": numgrad.default_generator, "Sequence[_int]": (1, 1)},
+    **{
+        "Generator": numgrad.default_generator,
+        "Sequence[_int]": (1, 1),
+        "Sequence[_float]": (0.5, 0.5),
+    },
     "Sequence[Tensor]": (numgrad.ones(2), numgrad.ones(2)),
 }
 

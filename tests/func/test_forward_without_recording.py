@@ -19,7 +19,7 @@ from numgrad.graph.modes.unrecorded import Unrecorded
 Step = tuple[Any, ...]
 MODES = ("no_grad", "enable_grad", "set_grad_enabled(False)", "set_grad_enabled(True)", "none")
 LEAVES = ("square", "twice", "detach", "mul_", "captured")
-TRANSFORMS = ("jvp", "grad", "vjp", "primal", "jacfwd", "vmap")
+TRANSFORMS = ("jit", "jvp", "grad", "vjp", "primal", "jacfwd", "vmap")
 steps = st.recursive(
     st.tuples(st.sampled_from(LEAVES)),
     lambda inner: st.tuples(
@@ -42,6 +42,7 @@ def _transformed(lib: Any, name: str, f: Callable[[Any], Any]) -> Callable[[Any]
         return lib.ones_like(x)
 
     table: dict[str, Callable[[Any], Any]] = {
+        "jit": lambda x: (ng.jit(f) if lib is ng else f)(x),
         "jvp": lambda x: lib.func.jvp(f, (x,), (one(x),))[1],
         "grad": lambda x: lib.func.grad(f)(x),
         "vjp": lambda x: lib.func.vjp(f, x)[1](one(x))[0],
@@ -124,6 +125,12 @@ def jvp(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         (10, jvp(jvp(in_no_grad))),
         (12, func.grad(lambda x: func.jvp(in_no_grad, (x,), (x,))[0])),
         (12, func.grad(lambda x: func.vmap(jvp(in_no_grad))(x.expand(3))[0])),
+        (8, jvp(ng.jit(in_no_grad))),
+        (8, ng.jit(jvp(ng.jit(in_no_grad)))),
+        (8, jvp(lambda x: func.vmap(ng.jit(in_no_grad))(x.expand(3))[0])),
+        (8, lambda x: func.vmap(jvp(ng.jit(in_no_grad)))(x.expand(3))[0]),
+        (8, jvp(ng.jit(lambda x: func.vmap(in_no_grad)(x.expand(3))[0]))),
+        (12, func.grad(jvp(ng.jit(in_no_grad)))),
     ],
 )
 def test_orders(expected: float, derivative: Callable[[Any], Any]) -> None:

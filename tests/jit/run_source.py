@@ -154,6 +154,7 @@ _PYTHON: dict[str, Any] = {
     "part": _part,
     "stack": _stack,
     "unseen": lambda number: number,
+    "stride": lambda number: number,
     "distinct": lambda: None,
     "use_wide_vectors": lambda: None,
     "near_sin": _wave(np.sin),

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
-
 from numgrad.codegen.compile.cache_files import (
     KERNEL,
     UNFINISHED,
@@ -32,15 +30,14 @@ from numgrad.codegen.compile.cache_files import (
     write_entry,
 )
 from numgrad.codegen.compile.cache_key import Indescribable, describe, environment
+from numgrad.codegen.compile.loaded_code import loaded, provide
 from numgrad.codegen.compile.pipelines import shared
 from numgrad.codegen.compile.shared_code import PREFIX, symbols_of
 from numgrad.codegen.numba_private import (
     CompileResultCacheImpl,
     FunctionCache,
-    JITCodeLibrary,
     compile_result,
     dumps,
-    run_time_helpers,
 )
 
 __all__ = ["CacheInfo", "KernelCache", "cache_info", "counts"]
@@ -128,18 +125,13 @@ class KernelCache(FunctionCache):
         payload = None if place is None else read_entry(*place)
         if payload is not None:
             try:
-                symbols, defined, called, reduced = pickle.loads(payload)
-                _provide(symbols, target_context)
-                for name, kept in called.items():
-                    if name not in shared.known:
-                        library = _loaded(target_context, [name], name, kept.code, b"")
-                        shared.keep(name, kept, library)
-                result = _rebuild(target_context, defined, *reduced)
+                result = _read(target_context, *pickle.loads(payload))
             except Exception as error:  # whatever a pickle of another world raises: compile
                 warn(f"{self!r} could not be loaded ({error!r})")
             else:
-                _Counts.hits += 1
-                return result
+                if result is not None:
+                    _Counts.hits += 1
+                    return result
         _Counts.misses += 1
         return None
 
@@ -149,9 +141,8 @@ class KernelCache(FunctionCache):
         if place is None or not self._impl.check_cachable(data):
             return
         needed, defined = symbols_of(data.library)
-        called = {name: shared.known[name] for name in needed if name.startswith(PREFIX)}
-        of_called = (name for code in called.values() for name in code.symbols)
-        symbols = sorted({*needed, *of_called} - called.keys())
+        called = [name for name in needed if name.startswith(PREFIX)]
+        symbols = [name for name in needed if not name.startswith(PREFIX)]
         write_entry(*place, dumps((symbols, defined, called, self._impl.reduce(data))))
 
     def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
@@ -182,26 +173,14 @@ class _Serialiser(CompileResultCacheImpl):
         self._locator = types.SimpleNamespace(_py_file=code.co_filename)
 
 
-class _LoadedLibrary(JITCodeLibrary):
-    """Machine code from the disk, and the bitcode beside it, for kernels that inline this one.
-
-    Numba's own way reads the bitcode at once and asks it symbol by symbol what it defines, which
-    takes longer than all else. Few loaded kernels are ever inlined, and the names are in the file.
-    """
-
-    _shared_module: Any
-
-    def __init__(self, codegen: Any, name: str, code: bytes, bitcode: bytes) -> None:
-        super().__init__(codegen, name)
-        self._bitcode = bitcode
-        self.enable_object_caching()
-        self._set_compiled_object(code)
-        self._finalize_final_module()
-
-    def _get_module_for_linking(self) -> Any:
-        if self._shared_module is None:
-            self._shared_module = llvm.parse_bitcode(self._bitcode)
-        return self._shared_module
+def _read(
+    target_context: Any, symbols: list[str], defined: list[str], called: list[str], reduced: Any
+) -> Any:
+    """Make a compiled function of what was saved; None if what it calls is no longer on disk."""
+    if not all(shared.find(target_context, name) for name in called):
+        return None
+    provide(symbols, target_context)
+    return _rebuild(target_context, defined, *reduced)
 
 
 def _rebuild(
@@ -221,7 +200,7 @@ def _rebuild(
     for reload in reload_init:
         reload()
     name, _, code = library_data
-    library = _loaded(target_context, defined, name, *code)
+    library = loaded(target_context, defined, name, *code)
     result: Any = compile_result(
         target_context=target_context,
         typing_context=target_context.typing_context,
@@ -242,40 +221,3 @@ def _rebuild(
     for one in referenced:
         library.codegen.set_env(one.env_name, one)
     return result
-
-
-def _loaded(
-    target_context: Any, defined: list[str], name: str, code: bytes, bitcode: bytes
-) -> _LoadedLibrary:
-    """Return a library of machine code that defines some symbols."""
-    library = _LoadedLibrary(target_context.codegen(), name, code, bitcode)
-    library.codegen._engine._defined_symbols.update(defined)
-    return library
-
-
-# --- machine code needs symbols ------------------------------------------------------------------
-
-
-_provided: set[str] = set()  # symbols that exist: each look-up costs some microseconds
-
-
-def _provide(symbols: list[str], target_context: Any) -> None:
-    """See to it that the symbols exist, as cheaply as possible.
-
-    Numba fills its typing and lowering registries before it loads anything (about 0.2 s in a
-    process, most of it the import of scipy.linalg). Machine code needs none of that, only the
-    symbols that it refers to. Those of Numba's run time are registered here; if any other is
-    missing, Numba does all it does. LLVM ends the process over a symbol that it doesn't find, so
-    one that is still missing then is an error here.
-    """
-    missing = [s for s in symbols if s not in _provided and not llvm.address_of_symbol(s)]
-    for symbol in missing:
-        address = run_time_helpers.get(symbol.removeprefix("NRT_"), run_time_helpers.get(symbol))
-        if address is None:
-            target_context.refresh()
-            break
-        llvm.add_symbol(symbol, address)
-    for symbol in missing:
-        if not llvm.address_of_symbol(symbol):
-            raise LookupError(f"it needs {symbol}, which this process does not have")
-    _provided.update(symbols)

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 __all__ = [
     "KERNEL",
+    "SHARED",
     "SOURCE",
     "UNFINISHED",
     "CacheFile",
@@ -45,10 +46,11 @@ MAGIC = b"numgrad kernel 1\n"
 MAX_BYTES = 1 << 29  # beyond this, half of the cache goes
 MAX_HOURS_UNFINISHED = 1  # what a killed process left half-written goes after this
 
-KERNEL, SOURCE, UNFINISHED = "kernel", "source", "unfinished"
-# name-environment-key.kernel and name-hash.py; while being written, more letters and .tmp follow.
+KERNEL, SHARED, SOURCE, UNFINISHED = "kernel", "shared", "source", "unfinished"
+# name-environment-key.kernel, the same with .shared, and name-hash.py; while being written, more
+# letters and .tmp follow.
 _OURS = re.compile(
-    r"\w+-(?:(?P<environment>[0-9a-f]{8})-[0-9a-f]{24}\.kernel|[0-9a-f]{16}\.py)"
+    r"\w+-(?:(?P<environment>[0-9a-f]{8})-[0-9a-f]{24}\.(?P<sort>kernel|shared)|[0-9a-f]{16}\.py)"
     r"(?P<unfinished>\w+\.tmp)?"
 )
 
@@ -61,7 +63,7 @@ class CacheFile(NamedTuple):
     """A file of the cache."""
 
     path: str
-    sort: str  #: ``KERNEL``, ``SOURCE`` (what was emitted) or ``UNFINISHED``
+    sort: str  #: ``KERNEL``, ``SHARED`` (of kernels), ``SOURCE`` (emitted) or ``UNFINISHED``
     environment: str  #: of a kernel: the hash of versions, processor and options it was made with
     bytes: int
     modified: float  #: when it was written, in seconds since the epoch
@@ -126,7 +128,7 @@ def cache_files(directory: Path) -> Iterator[CacheFile]:
                 if entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
                     environment = name["environment"] or ""
-                    sort = UNFINISHED if name["unfinished"] else KERNEL if environment else SOURCE
+                    sort = UNFINISHED if name["unfinished"] else name["sort"] or SOURCE
                     yield CacheFile(entry.path, sort, environment, status.st_size, status.st_mtime)
 
 

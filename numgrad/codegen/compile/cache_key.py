@@ -22,9 +22,9 @@ from numba import config
 from numba import types as numba_types
 from numba.extending import is_jitted
 
-from numgrad.codegen.compile.pipelines import VECTORISES_STRAIGHT_CODE
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.scalar_ir import BranchFree
+from numgrad.codegen.llvm.width import VECTORISES_STRAIGHT_CODE
 
 __all__ = [
     "CODEGEN_OPTIONS",

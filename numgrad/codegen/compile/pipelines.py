@@ -27,18 +27,17 @@ through its own pipeline.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from llvmlite import binding  # type: ignore[import-untyped]
-from numba import NumbaError, config, types
+from numba import config, types
 
 from numgrad.codegen.compile.shared_code import SharedCode
 from numgrad.codegen.compile.translated import read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
-from numgrad.codegen.llvm.width import advise
+from numgrad.codegen.llvm.width import VECTORISES_STRAIGHT_CODE, advise
 from numgrad.codegen.numba_private import (
     HAS_PIPELINES,
     CompilerBase,
@@ -50,10 +49,10 @@ from numgrad.codegen.numba_private import (
     NoPythonBackend,
     NopythonTypeInference,
     PassManager,
+    begin_without_tables,
+    fill_tables,
     link_run_time,
-    load_all,
     make_function,
-    numbers_alone,
     register_pass,
 )
 
@@ -65,15 +64,11 @@ __all__ = [
     "THOROUGH",
     "THOROUGH_TRANSLATED",
     "TRANSLATED",
-    "VECTORISES_STRAIGHT_CODE",
     "pipeline",
     "shared",
 ]
 
 _options: Any = config
-
-#: Whether straight-line code becomes vector instructions.
-VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
 
 
 class _ThoroughLibrary(JITCodeLibrary):
@@ -270,24 +265,13 @@ class _LowerTranslatedAsWritten(_LowerTranslated):
 
 
 class _TranslatedCompiler(CompilerBase):
-    """Compiles a function of the loop IR. It has Numba load what little of it such code needs."""
-
-    lower: type[_LowerTranslated] = _LowerTranslated
+    """Compiles a function of the loop IR."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        self._given, self._named = given, named
-        with numbers_alone():
+        with begin_without_tables():
             super().__init__(*given, **named)
-        vars(self.state.targetctx).pop("refresh", None)  # which is a copy that is kept
 
-    def compile_extra(self, func: Any) -> Any:
-        try:
-            with numbers_alone(self.state.targetctx):
-                return super().compile_extra(func)
-        except (NotImplementedError, NumbaError):
-            if not load_all():
-                raise
-        return type(self)(*self._given, **self._named).compile_extra(func)
+    lower: type[_LowerTranslated] = _LowerTranslated
 
     def typed(self, arguments: tuple[Any, ...]) -> Any:
         """Return the function with its types; None if Numba has to find them."""
@@ -298,7 +282,7 @@ class _TranslatedCompiler(CompilerBase):
         state = self.state
         state.typed = self.typed(tuple([types.unliteral(kind) for kind in state.args]))
         if state.typed is None:
-            load_all()
+            fill_tables()
             return [_steps_of_numba(state, self.lower.use, _LowerKernel)]
         steps = PassManager("translated")
         steps.add_pass(self.lower, "loop IR to LLVM")
@@ -332,7 +316,7 @@ class _ThoroughCompiler(_LeanCompiler):
 
 class _PartCompiler(CompilerBase):
     def __init__(self, *given: Any, **named: Any) -> None:
-        load_all()
+        fill_tables()
         super().__init__(*given, **named)
 
     def define_pipelines(self) -> list[Any]:

@@ -4,9 +4,6 @@ An entry (Numba's "cpython wrapper") takes arguments out of Python's objects, ca
 makes an object of what that returns. It depends on the types alone, but Numba builds one for each
 function, which is a quarter of what LLVM does for a kernel. Here it has the kernel as one more
 argument, and what a kernel has for itself is a function that hands its own address over.
-
-Machine code that is kept on disk has the entries beside it that it calls (`numgrad.codegen.compile.
-cache`): a process that loads it may not have them yet.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from numba import types
 
 from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import DATA, SHAPE, STRIDES, Variables, is_counted
+from numgrad.codegen.llvm.plain_signatures import Written
 from numgrad.codegen.loops import (
     PREFIXES,
     SIGNS,
@@ -26,7 +27,7 @@ from numgrad.codegen.loops import (
     Prefix,
     Tuple,
 )
-from numgrad.codegen.numba_private import cgutils
+from numgrad.codegen.numba_private import cgutils, signature
 
 __all__ = ["ExpressionWriter", "passed"]
 
@@ -68,7 +69,12 @@ class ExpressionWriter:
 
     def truth(self, node: Expression) -> Any:
         """Write down whether an expression holds."""
-        return self.context.is_true(self.builder, self.typed.plain(node), self.value(node))
+        value, kind = self.value(node), self.typed.plain(node)
+        if kind == types.boolean:
+            return value
+        return self.context.get_function(bool, signature(types.boolean, kind))(
+            self.builder, [value]
+        )
 
     def value(self, node: Expression) -> Any:
         """Write down an expression; return what holds its value, of its type."""
@@ -228,6 +234,8 @@ class ExpressionWriter:
             self.context.cast(self.builder, value, kind, wanted)
             for (value, kind), wanted in zip(operands, signature.args, strict=True)
         ]
+        if isinstance(function_type, Written):
+            return function_type.write(self.context, self.builder, signature, given)
         run = self.context.get_function(function_type, signature)
         return run(self.builder, [*before, *given])
 

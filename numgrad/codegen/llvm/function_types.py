@@ -7,6 +7,7 @@ knows them. What operations and functions give for which types, Numba is asked: 
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -15,6 +16,12 @@ from typing import Any, NamedTuple, Protocol
 from numba import errors, types
 
 from numgrad.codegen.function_reader import Unreadable, read_function, scope_of
+from numgrad.codegen.llvm.plain_signatures import (
+    plain_attribute,
+    plain_signature,
+    plain_type,
+    signature_of_intrinsic,
+)
 from numgrad.codegen.llvm.quick_calls import QUICK, Quick
 from numgrad.codegen.loop_passes import walk
 from numgrad.codegen.loops import (
@@ -42,7 +49,7 @@ from numgrad.codegen.loops import (
     Unpack,
     While,
 )
-from numgrad.codegen.numba_private import CPUDispatcher, load_all, load_declared
+from numgrad.codegen.numba_private import CPUDispatcher, Intrinsic, fill_tables, type_of_value
 
 __all__ = ["WITHOUT_SIZES", "Module", "Part", "Signatures", "Typed", "nested"]
 
@@ -135,24 +142,51 @@ class Signatures:
         key = function, operands
         found = self._found.get(key)
         if found is None:
-            is_type = isinstance(function, types.Type)
-            kind = function if is_type else self.of_value(function)
-            found = kind, self._resolved(kind, operands)
+            asks = isinstance(function, types.Type | Intrinsic)
+            own = function if asks else plain_type(function)
+            kind = function if own is None else own
+            found = kind, plain_signature(kind, operands)
             if found[1] is None:
-                raise errors.TypingError(f"no {function} of {operands}")
-            load_declared()
+                found = self._asked(kind, operands)
             self._found[key] = found
         return found
 
-    def _resolved(self, kind: Any, operands: tuple[Any, ...]) -> Any:
-        """Return the signature of a call. What Numba can't say, it may not have loaded yet."""
-        try:
-            found = self.context.resolve_function_type(kind, operands, {})
-        except errors.NumbaError:
-            if load_all():
-                return self._resolved(kind, operands)
-            raise
-        return self._resolved(kind, operands) if found is None and load_all() else found
+    def _asked(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
+        if isinstance(function, Intrinsic):
+            declared = signature_of_intrinsic(self.context, function, operands)
+            if declared is not None:
+                return declared
+        is_type = isinstance(function, types.Type)
+        kind = function if is_type else self.of_value(function)
+        found = self._answer(lambda: self.context.resolve_function_type(kind, operands, {}))
+        if found is None:
+            raise errors.TypingError(f"no {function} of {operands}")
+        return kind, found
+
+    def of_value(self, value: Any) -> Any:
+        """Return Numba's type of something that is known."""
+        own = plain_type(value)
+        return self._answer(lambda: type_of_value(self.context, value)) if own is None else own
+
+    def of_attribute(self, kind: Any, name: str) -> Any:
+        """Return Numba's type of an attribute of something of some type."""
+        own = plain_attribute(kind, name)
+        if own is None and isinstance(kind, types.Module):
+            own = self.of_value(getattr(kind.pymod, name))
+        if own is None:
+            own = self._answer(lambda: self.context.resolve_getattr(kind, name))
+        if own is None:
+            raise errors.TypingError(f"{kind} has no {name}")
+        return own
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        """Return what Numba answers, if need be when its tables have what it knows by now."""
+        with contextlib.suppress(errors.NumbaError, ValueError):
+            found = ask()
+            if found is not None:
+                return found
+        fill_tables()
+        return ask()
 
     def part(self, part: Part, operands: tuple[Any, ...]) -> Typed | None:
         """Return a part for operands of some types, if it can be read."""
@@ -179,27 +213,11 @@ class Signatures:
         finally:
             self.reading.remove(part.function)
 
-    def of_value(self, value: Any) -> Any:
-        """Return the type of something that is known."""
-        try:
-            return self.context.resolve_value_type(value)
-        except (ValueError, errors.NumbaError):
-            if load_all():
-                return self.of_value(value)
-            raise
-
-    def attribute(self, kind: Any, name: str) -> Any:
-        """Return the type of an attribute of what is of a type; None if there is none."""
-        found = self.context.resolve_getattr(kind, name)
-        return self.attribute(kind, name) if found is None and load_all() else found
-
     def unified(self, one: Any, other: Any) -> Any:
         """Return the type of what is of one type or of another."""
         if one == other:
             return one
         found = self.context.unify_types(one, other)
-        if found is None and load_all():
-            return self.unified(one, other)
         if found not in (one, other):  # it would not be what Numba makes of either by itself
             raise errors.TypingError(f"{one} meets {other}")
         return found
@@ -329,13 +347,7 @@ class Typed:
             case Attribute(value, name):
                 if not self.has_sizes and isinstance(self.plain(value), types.Array):
                     raise TypeError(f"of {value} the elements are known, not the {name}")
-                known = self.named(node)
-                if known is not None:
-                    return self.of_value(known)
-                found = self.signatures.attribute(self.plain(value), name)
-                if found is None:
-                    raise errors.TypingError(f"{self.plain(value)} has no {name}")
-                return found
+                return self.signatures.of_attribute(self.plain(value), name)
             case Tuple(items):
                 return types.Tuple([self.plain(item) for item in items])
             case Load(array, _, False):

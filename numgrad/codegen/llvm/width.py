@@ -19,6 +19,7 @@ Four numbers are worth it: a Kalman filter takes .65 of the time.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -27,7 +28,10 @@ from numba.extending import intrinsic
 
 from numgrad.base.tuning import INTERLEAVED_ROUNDS
 
-__all__ = ["advise", "use_no_vectors", "use_wide_vectors"]
+__all__ = ["VECTORISES_STRAIGHT_CODE", "advise", "use_no_vectors", "use_wide_vectors"]
+
+#: Whether straight-line code becomes vector instructions.
+VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
 
 _ATTRIBUTE = '"prefer-vector-width"="512"'
 _INTEGER = ir.IntType(32)

@@ -146,7 +146,7 @@ class Calls(LibraryCalls):
             if name not in _PUTS and given:
                 self.decide(given[0].tokens)
             self.put(frozenset((token,)), every | self.items(every))
-            if name == "items":
+            if name == "items" and is_a(thing, dict):
                 keys, values = self.of_all(thing.keys()), self.of_all(thing.values())
                 more_inside = self.read(self.inside[token])
                 return rows([keys | more_inside, values | more_inside])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd
 
-from numgrad.base.tuning import SUM_BLOCK
+from numgrad.base.tuning import NARROW_ROW, SUM_BLOCK
 from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
@@ -133,6 +133,13 @@ class Analysis:
         loops = self.loops
         is_one_loop = loops.reduces_rows and len(loops.inner) == 1 and not self.appends
         return is_one_loop and self.length(values) <= SUM_BLOCK
+
+    def is_narrow(self, values: Mapping[str, int]) -> bool:
+        """Whether an item has rows of so few elements that a loop over them is no use."""
+        loops = self.loops
+        is_whole = not self.visits_rows or self.has_short_rows(values)
+        is_one_loop = bool(loops.rows) and len(loops.inner) == 1 and is_whole
+        return is_one_loop and 0 < self.length(values) <= NARROW_ROW
 
     def root(self, output: LoopOutput) -> Element:
         return self.roots[self.nest.outputs.index(output)][0]

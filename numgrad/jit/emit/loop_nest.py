@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
+from numgrad.base.tuning import FEW_COLUMNS, STACK_ELEMENTS, SUM_BLOCK
 from numgrad.codegen.angle_passes import angles_in, near_angles, phases
 from numgrad.codegen.fold_passes import in_blocks, without_folds
+from numgrad.codegen.known_numbers import with_numbers
 from numgrad.codegen.loop_distribution import on_stack
-from numgrad.codegen.loop_passes import without_stores
+from numgrad.codegen.loop_passes import in_inner_loops, without_stores
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -31,6 +33,7 @@ from numgrad.codegen.loops import (
     combine,
     type_code,
 )
+from numgrad.codegen.narrow_rows import functions_apart, in_segments, is_by_rows
 from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts
@@ -108,9 +111,11 @@ class LoopNest:
         self.parts = NestParts(self.facts, self.code)
         self.passes = RowPasses(self.code, self._write_output, self._room_of_row)
         self.unread: set[str] = set()
-        self.rooms_of_angles: dict[str, np.dtype[Any]] = {}
+        self.rooms_between: dict[str, np.dtype[Any]] = {}
         self._items: dict[bool, list[Statement]] = {}
         self.has_short_rows = self.facts.has_short_rows(values)
+        self.is_narrow = length is None and self.facts.is_narrow(values)
+        self.length_of_row = self.facts.length(values)
         self.folds = BlockFolds(self.parts, length is not None, self.has_short_rows)
         self._write()
         if length is None:
@@ -131,9 +136,8 @@ class LoopNest:
         self._write_checks()
         for here in self.passes.passes.values():
             if self.loops.inner:
-                here.loops = phases(
-                    self._loop(here), self._room_of_angles, self._is_real, self.code.types.get
-                )
+                loop = self._loop(here)
+                here.loops = [loop] if self.is_narrow else self._phases(loop)
 
     # --- outputs ---
 
@@ -216,10 +220,13 @@ class LoopNest:
         dtype = self.code.types.get(variable)  # positions have none
         return dtype is not None and dtype.kind == "f"
 
-    def _room_of_angles(self, variable: str) -> str:
+    def _room_of_block(self, variable: str) -> str:
         room = self.code.fresh("w")
-        self.rooms_of_angles[room] = self.code.types[variable]
+        self.rooms_between[room] = self.code.types[variable]
         return room
+
+    def _phases(self, loop: For) -> list[Statement]:
+        return phases(loop, self._room_of_block, self._is_real, self.code.types.get)
 
     # --- rooms ---
 
@@ -231,7 +238,7 @@ class LoopNest:
     def before_items(self, values: Mapping[str, int] | None) -> list[Statement]:
         """Return what stands in front of the loop over items; given the sizes, for just these."""
         length = SUM_BLOCK if values is None else min(SUM_BLOCK, self.facts.length(values))
-        rooms = self.parts.rooms if self.is_near else self.parts.rooms | self.rooms_of_angles
+        rooms = self.parts.rooms if self.is_near else self.parts.rooms | self.rooms_between
         runs = [on_stack(name, *of_run) for name, of_run in self.parts.runs.items()]
         return [*rooms_of_blocks(rooms, length, f"blocks_{self.position}"), *runs, *self.code.top]
 
@@ -241,15 +248,24 @@ class LoopNest:
         """Return what does one item."""
         if self.is_near not in self._items:
             lines = in_blocks(self._item(), self.parts.levels, self.parts.across_items)
-            self._items[self.is_near] = without_folds(lines, self.parts.room)
+            self._items[self.is_near] = self._sized(without_folds(lines, self.parts.room))
         return self._items[self.is_near]
+
+    def _sized(self, lines: list[Statement]) -> list[Statement]:
+        """Return lines with the length of a row as a number in them, if it is only a few."""
+        size = self.code.size(self.loops.inner[-1].size) if self.is_narrow else None
+        if type(size) is not Name or self.length_of_row > FEW_COLUMNS:
+            return lines
+        return with_numbers([Assign(size.id, Number(self.length_of_row)), *lines])
 
     def _item(self) -> list[Statement]:
         k, loops, size = self.position, self.loops, self.code.size
         body = self.row()
         head: list[Statement] = []
         rest: Expression = Name("item")
-        if loops.inner and not self.facts.visits_rows:
+        if self.is_narrow and not self.facts.visits_rows:
+            head += [Assign("lo", ZERO), Assign("hi", size(loops.inner[-1].size))]
+        elif loops.inner and not self.facts.visits_rows:
             length = size(loops.inner[-1].size)
             chunk = rest
             if loops.rows or loops.outer:
@@ -269,10 +285,24 @@ class LoopNest:
             head.append(Assign("block", block))
             head.append(Assign("first_row", combine("*", "block", f"rows{k}")))
             head.append(Assign("last_row", call(Name("min"), end, total)))
-            if len(loops.rows) > 1:
-                body = [*self.decoded("row", loops.rows), *body]
-            body = [For(self.parts.over_rows, Name("first_row"), Name("last_row"), body)]
+            body = self._over_rows(body)
         return [*head, *self.parts.item_start, *body]
+
+    def _over_rows(self, body: list[Statement]) -> list[Statement]:
+        """Return the loop over the rows of an item; of narrow ones, with functions of many."""
+        rows = For(self.parts.over_rows, Name("first_row"), Name("last_row"), body)
+        if not self.is_narrow or not is_by_rows(rows):
+            decode = self.decoded("row", self.loops.rows) if len(self.loops.rows) > 1 else []
+            rows = replace(rows, body=[*decode, *body])
+            return in_inner_loops([rows], self._phases) if self.is_narrow else [rows]
+        length = self.code.size(self.loops.inner[-1].size)
+        lines = functions_apart(rows, length, self._room_of_block, self._is_real, self._counted)
+        return in_inner_loops(lines, self._phases)
+
+    def _counted(self, rows: For) -> list[Statement]:
+        return in_segments(
+            rows, [(loop.index, self.code.size(loop.size)) for loop in self.loops.rows]
+        )
 
     def indices_of_rows(self, name: str) -> list[Statement]:
         """Return what finds the indices of a row's loops from that of the loop over all."""

@@ -83,15 +83,20 @@ class Jitted:
             if any(
                 isinstance(leaf, Tensor) and modes.dual.tangent(leaf) is not None for leaf in leaves
             ):
-                # The operations themselves know what to do with tangents.
-                made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
-                args, kwargs = unflatten(spec, made)
-                return self.function(*args, **kwargs)
+                return self._as_it_is(leaves, spec)
         compiled, leaves = self._find(args, kwargs)
+        if compiled.unrecorded and modes.unrecorded is not None:  # what it computes has tangents
+            return self._as_it_is(*flatten((args, kwargs)))
         compiled.calls_left -= 1
         if compiled.calls_left == 0:
             self._go_first(compiled)
         return (compiled.run or self._first_run(compiled))(self, leaves)
+
+    def _as_it_is(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
+        """Run the function where its operations themselves know what to do with tangents."""
+        made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
+        args, kwargs = unflatten(spec, made)
+        return self.function(*args, **kwargs)
 
     def _first_run(self, compiled: Compiled) -> Any:
         """Return what runs calls of a trace, made for its first one."""

@@ -88,6 +88,7 @@ class Compiled:
         self.traced = trace.traced
         self.outputs = trace.outputs
         self.sources = trace.sources
+        self.unrecorded = trace.unrecorded
         self.spec = trace.spec
         self.outside = trace.outside
         self.required = trace.required

@@ -57,6 +57,7 @@ class Trace(NamedTuple):
     # What it draws from: leaves of the arguments, by number, and generators from outside. Where
     # they are is the last of the graph's inputs, and of its outputs.
     sources: tuple[int | Generator, ...]
+    unrecorded: bool  # whether it switches recording off, which does not concern tangents
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -155,6 +156,7 @@ def _trace(
         frozenset(tracer.files),
         caller,
         tuple([generators.get(source, source) for source in sources]),
+        tracer.unrecorded,
     )
 
 

@@ -83,6 +83,7 @@ class Tracer(TracedValues):
         # Where generators of random numbers are by now.
         self.states = States(self)
         self._failure: TraceError | None = None
+        self.unrecorded = False  # whether the user switched recording off
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -348,7 +349,8 @@ class Tracer(TracedValues):
         return array
 
     def set_grad(self, value: bool) -> None:
-        """Do nothing: recording goes by the mode."""
+        """Note where recording is off; it goes by the mode."""
+        self.unrecorded = self.unrecorded or not value
 
     def records_outside(self) -> bool:
         """Return what changes nothing."""

@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 # The options that functions which make tensors have in common, as signatures have them.
 OPTIONS = (
-    "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, "
+    "dtype? dtype=None, layout? layout=None, device? device=None, pinning? pin_memory=False, "
     "bool? requires_grad=False"
 )
 LIKE_OPTIONS = f"{OPTIONS}, memory_format? memory_format=None"

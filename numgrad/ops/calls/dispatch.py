@@ -171,7 +171,7 @@ class Calls:
         if self.numbers and not applies_one and not all(isinstance(e, Tensor) for e in operands):
             return None  # of numbers the types alone are known
         if isinstance(result, np.ndarray):  # made of no tensor
-            return result.copy().copy if result.size <= FEW_ELEMENTS else None
+            return _maker_of(result, steps)
         is_told = self.sequence or self.elementwise or self.numbers
         only = in_order if applies_one and is_told else None
         if self.writes:
@@ -192,6 +192,15 @@ def _told_apart(tensors: Sequence[Tensor]) -> list[Tensor]:
             each = twin
         found[id(each)] = each
     return [*found.values()]
+
+
+def _maker_of(result: Any, steps: Steps) -> Callable[[], Any] | None:
+    """Return what makes an array like one that was made of no tensor; None if nothing can."""
+    if steps.steps:
+        (first, *others) = steps.steps
+        is_made = not others and not first.read and first.written[0] is result
+        return first.run if is_made else None
+    return result.copy().copy if result.size <= FEW_ELEMENTS else None
 
 
 def _is_remembered(statics: tuple[Any, ...]) -> bool:

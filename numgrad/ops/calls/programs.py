@@ -28,6 +28,9 @@ from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 __all__ = ["CallWriter", "Value", "compile_call", "number_source"]
 
 
+_OF_ANY = {"_array", "_counter", "_kind"}  # what `wrap` gives a tensor, and keys note of it
+
+
 class Value:
     """A tensor as generated source knows it: the names of its parts.
 
@@ -163,10 +166,13 @@ class CallWriter:
                 continue
             value = self.values.get(id(operand) if names is None else -1 - position)
             if value is None and names is None:
-                value = self._made(operand)
+                value = self.made(operand)
             if value is None:
                 return False
             operands.append(value)
+            own = self.arrays.get(id(step.read[position]))
+            if own and not value.is_argument:  # its numbers may lie elsewhere by now
+                value.array = own
             arguments.append(self.part(value, "array"))
         if not step.outputs:
             return False
@@ -204,18 +210,18 @@ class CallWriter:
                 self._renew(number, step, sources, node)
         return True
 
-    def _made(self, tensor: Tensor) -> Value | None:
+    def made(self, tensor: Tensor) -> Value | None:
         """Return a tensor that no step returned: of an array that was read, or a constant."""
         array, place = tensor._array, len(self.values)
         name = self.array(array)
         if not name and id(array) in self.constants:
             name = f"constant{place}"
             self.namespace[name] = array.copy("K")
-        if not name or tensor._edge is not NO_EDGE or id(tensor) in self.results:
+        if not name or not vars(tensor).keys() <= _OF_ANY:
             return None
         value = Value(f"made{place}", None, False, False)
         value.array = name
-        if id(tensor) in self.bases:
+        if id(tensor) in self.bases or id(tensor) in self.results:
             value.counter = f"c_{value.tensor}"
             self.namespace["wrap"] = wrap
             self.lines.append(f"{value.tensor} = wrap({name})")
@@ -224,14 +230,14 @@ class CallWriter:
         return value
 
     def _read(self, number: int, step: Step) -> bool:
-        """Write how arrays are made of the numbers in another one; return whether that can be."""
-        source = self.array(step.read[0])
+        """Write how arrays are made of the numbers in another one, or of nothing, if it can be."""
+        sources = [self.array(each) for each in step.read]
         names = [f"p{number}_{index}" for index in range(len(step.written))]
         self.arrays |= {id(each): name for each, name in zip(step.written, names, strict=True)}
         self.namespace[f"read{number}"] = step.run
         target = f"[{', '.join(names)}]" if step.several else names[0]
-        self.lines.append(f"{target} = read{number}({source})")
-        return bool(source)
+        self.lines.append(f"{target} = read{number}({', '.join(sources)})")
+        return all(sources)
 
     def _renew(self, number: int, step: Step, sources: dict[str, str], node: Any) -> None:
         """Write how a node gets the numbers of its own call."""
@@ -404,8 +410,11 @@ def compile_call(
     for number, step in enumerate(steps.steps):
         if not writer.step(number, step, names):
             return None
-    found = [writer.values.get(id(each)) for each in results]
-    if any(value is None for value in found):
+    found = [writer.values.get(id(each)) or writer.made(each) for each in results]
+    if any(
+        value is None or writer.arrays.get(id(each._array), value.array) != value.array
+        for each, value in zip(results, found, strict=True)
+    ):
         return None
     returned = ", ".join([value.tensor for value in found if value is not None])
     if isinstance(result, tuple):

@@ -118,7 +118,7 @@ def _compile_rules(
         if not _fits_any_count(step, steps):
             return None
         if step.primitive is READING:
-            arguments.append(names.get(id(step.read[0]), ""))
+            arguments += [names.get(id(each), "") for each in step.read]
         for position, operand in enumerate(step.operands):
             if isinstance(operand, Tensor):
                 known = id(step.read[position])

@@ -28,6 +28,7 @@ __all__ = [
     "Write",
     "arrays_in",
     "forget_steps",
+    "made_array",
     "note_steps",
     "read_array",
     "step_of",
@@ -35,7 +36,7 @@ __all__ = [
 
 
 class _Reading:
-    """Stands for the primitive of a step that reads the numbers of an array: there is none."""
+    """Stands for the primitive of a step that reads an array, or makes one: there is none."""
 
     view = False
     writes = named = None
@@ -45,7 +46,7 @@ READING = _Reading()
 
 
 class Step(NamedTuple):
-    """One application of a primitive, or what was made of an array by its numbers (`READING`).
+    """One application of a primitive, or what was made of an array or of nothing (`READING`).
 
     Attributes
     ----------
@@ -278,6 +279,14 @@ def read_array(
             run = partial(function, **parameters) if parameters else function
         written = result if several else (result,)
         modes.steps.read(Step(READING, (), parameters, (), run, several, (array,), written), counts)
+    return result
+
+
+def made_array(function: Callable[[], Any]) -> Any:
+    """Return the array that a function makes of nothing: others in each call, as drawn numbers."""
+    result = function()
+    if interceptors and modes.steps is not None:
+        modes.steps.read(Step(READING, (), {}, (), function, False, (), (result,)), False)
     return result
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import Traced, place_of
-from numgrad.graph.tensor import Tensor, set_array, wrap
+from numgrad.graph.tensor import Tensor, set_array
 from numgrad.kernels.move.memory_order import (
     copy_with_gaps,
     empty_for,
     empty_in_order,
     empty_like,
 )
-from numgrad.ops.calls.steps import forget_steps, step_of
+from numgrad.ops.calls.steps import READING, Step, forget_steps
 from numgrad.runtime.memory import empty
 
 __all__ = [
@@ -109,10 +109,11 @@ def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:
 def _note_copy(value: Tensor, memory: Array) -> None:
     """Tell who notes the steps of a rule that a gradient goes to other memory."""
     copied = copier(memory)
-    if copied is None:
+    if copied is None or id(value._array) in modes.steps.counted:
         forget_steps()
     else:
-        modes.steps.steps.append(step_of(None, (wrap(value._array),), {}, (wrap(memory),), copied))
+        arrays = (value._array,), (memory,)
+        modes.steps.read(Step(READING, (), {}, (), copied, False, *arrays), False)
 
 
 def copier(memory: Array) -> Callable[[Array], Array] | None:

@@ -110,6 +110,14 @@ class Distribution:
         """Return an array of them, from NumPy's generator."""
         return _NUMBERS[self.kind](source, shape, self.dtype, *self.parameters)
 
+    def maker(self, generator: Any, shape: Size) -> Callable[[], Array]:
+        """Return what draws an array of them each time, from the generator as it is then."""
+        kind, method = self.dtype.numpy, _OF_FLOATS.get(self.kind)
+        if method is None or kind.kind != "f" or kind == HALF:
+            return lambda: self.numbers(generator._numpy, shape)
+        draw: Callable[..., Any] = getattr(np.random.Generator, method)
+        return lambda: np.asarray(draw(generator._numpy, shape, kind))
+
 
 @cache
 def uniform(dtype: dtypes.dtype) -> Distribution:
@@ -212,6 +220,10 @@ _NUMBERS: dict[str, Callable[..., Array]] = {
 }
 
 
+# What draws them in the dtype itself.
+_OF_FLOATS = {"uniform": "random", "normal": "standard_normal"}
+
+
 def _check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
     """Raise unless there are integers in [low, high) and `dtype` can hold them."""
     if low >= high:
@@ -264,7 +276,7 @@ def _checked(name: str, faults: Array) -> Array:
 def checked(tensor: Tensor, is_valid: Tensor, check: Callable[..., Any]) -> Tensor:
     """Return a tensor, all of whose elements are valid: a check raises if not."""
     if not is_traced_array(is_valid._array):
-        check(~is_valid._array, size=1)
+        check(FUNCTIONS["logical_not"](is_valid)._array, size=1)
         return tensor
     faults: Any = cast(is_valid, np.dtype(np.int64))._array
     faults = check(sub(1, wrap(faults))._array, size=1)

@@ -101,7 +101,7 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
 
 
 @declare(
-    "tensor(object data, *, dtype? dtype=None, device? device=None, bool pin_memory=False, "
+    "tensor(object data, *, dtype? dtype=None, device? device=None, pinning pin_memory=False, "
     "bool requires_grad=False)",
     method=False,
     finish=finish,

@@ -7,7 +7,7 @@ platform, but not the ones that PyTorch gives for it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from numgrad.base import dtypes
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.calls.steps import forget_steps
+from numgrad.ops.calls.steps import made_array
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
 from numgrad.ops.signatures.devices import check_device
@@ -248,6 +248,9 @@ class Draw(Protocol):
     def numbers(self, source: np.random.Generator, shape: tuple[int, ...]) -> Any:
         """Return an array of numbers from NumPy's generator."""
 
+    def maker(self, generator: Generator, shape: tuple[int, ...]) -> Callable[[], Any]:
+        """Return what draws such an array each time, from a generator as it is then."""
+
 
 def drawn(
     draw: Draw,
@@ -266,9 +269,8 @@ def drawn(
         Those of tensors that the numbers are going to meet.
     """
     source = default_generator if generator is None else generator
-    forget_steps()
     if modes.trace is None:
-        return draw.numbers(source._numpy, shape)
+        return made_array(draw.maker(source, shape))
     return modes.trace.draw(draw, source, shape, beside)
 
 

@@ -11,7 +11,7 @@ from numgrad.base import dtypes
 from numgrad.base.layouts import contiguous_format
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.modes.state import modes
-from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array
+from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array, place_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
@@ -80,7 +80,7 @@ def _drawn(head: str, options: str = f"Tensor? out=None, {OPTIONS}") -> list[str
     return [f"{head}, *, generator? generator, {options})", f"{head}, *, {options})"]
 
 
-@declare(*_drawn("rand(size size"), method=False, finish=finish)
+@declare(*_drawn("rand(size size"), method=False, finish=finish, dispatched=True)
 def rand(size: Size, generator: Any, dtype: Any) -> Array:
     """Return numbers drawn evenly from [0, 1).
 
@@ -103,7 +103,7 @@ def rand(size: Size, generator: Any, dtype: Any) -> Array:
     return drawn(uniform(dtype or dtypes.default_dtype()), generator, size)
 
 
-@declare(*_drawn("randn(size size"), method=False, finish=finish)
+@declare(*_drawn("randn(size size"), method=False, finish=finish, dispatched=True)
 def randn(size: Size, generator: Any, dtype: Any) -> Array:
     """Return normally distributed numbers of mean 0 and variance 1.
 
@@ -131,7 +131,7 @@ def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format
     array = drawn(draw, generator, input._array.shape)
     placed = strides_like(input._array, draw.dtype, memory_format)
     if is_traced_array(array):
-        if not placed.flags.c_contiguous:
+        if placed.strides != place_of(array).strides:
             array = modes.trace.laid_out(array, placed, input._array)
         if memory_format is not contiguous_format:
             follow_strides(input._array, array)
@@ -167,6 +167,7 @@ def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) ->
     *_drawn("randint(int low, int high, size size"),
     method=False,
     finish=finish,
+    dispatched=True,
 )
 def randint(low: int | None, high: int, size: Size, generator: Any, dtype: Any) -> Array:
     """Return integers drawn evenly from [low, high): ``randint([low,] high, size)``.
@@ -220,7 +221,7 @@ def randint_like(
     return _drawn_like(input, integers(low or 0, high, wanted), generator, memory_format)
 
 
-@declare(*_drawn("randperm(int n"), method=False, finish=finish)
+@declare(*_drawn("randperm(int n"), method=False, finish=finish, dispatched=True)
 def randperm(n: int, generator: Any, dtype: Any) -> Array:
     """Return the integers from 0 to n - 1 in random order.
 
@@ -262,6 +263,7 @@ def _check_std(std: Any) -> None:
     f"normal(float mean, Tensor std, *, {RANDOM}, Tensor? out=None)",
     f"normal(float mean, float std, size size, *, {RANDOM}, Tensor? out=None, {OPTIONS})",
     method=False,
+    in_step=("mean", "std"),
 )
 def normal(
     mean: Any, std: Any, size: Any, generator: Any, out: Any, dtype: Any, requires_grad: Any
@@ -317,6 +319,8 @@ def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtype
 @declare(
     f"bernoulli(Tensor input, *, {RANDOM}, Tensor? out=None)",
     f"bernoulli(Tensor input, float p, *, {RANDOM})",
+    in_step=("input",),
+    dispatched=True,
 )
 def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:
     """Return ones and zeros, ones with the probabilities in `input`.

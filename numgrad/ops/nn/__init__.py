@@ -1,4 +1,4 @@
-"""Activations, losses and layers of neural networks; loaded when first asked for.
+"""Activations, losses, layers and attention of neural networks; loaded when first asked for.
 
 `numgrad.ops.later_names` has the names that are there without ``nn.functional``, too.
 """
@@ -20,6 +20,8 @@ _FILES = (
     "linear_losses",
     "normalised",
     "dropping",
+    "attention",
+    "multi_head_attention",
     "alignments",
     "bags",
     "numbered_losses",

@@ -7,7 +7,8 @@ import math
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.graph.warned import warn
-from numgrad.ops.creation.creation import empty, empty_like
+from numgrad.ops.core.places import laid_out
+from numgrad.ops.creation.drawing import drawn_bernoulli
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -46,10 +47,11 @@ def dropped(
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
-    room = empty(shape, dtype=dtype) if channels else empty_like(input, dtype=dtype).detach()
-    kept = room.bernoulli_(1 - p)
+    kept = drawn_bernoulli(1 - p, None, shape, dtype)
+    if not channels:
+        kept = laid_out(kept, input)
     if p < 1 and not alpha:
-        kept = kept.div_(1 - p)
+        kept = kept / (1 - p)
 
     def function(stand_in: Tensor) -> Tensor:
         if alpha and p < 1:
@@ -61,7 +63,7 @@ def dropped(
     return result
 
 
-@declare(f"dropout{_PARAMETERS.format(True)}", function=False, method=False)
+@declare(f"dropout{_PARAMETERS.format(True)}", function=False, method=False, dispatched=True)
 def dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return the input with each element set to 0 with probability p, others over 1 - p.
 
@@ -86,7 +88,7 @@ def dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     return dropped(input, p, training, inplace, channels=False, alpha=False)
 
 
-@declare(f"alpha_dropout{_PARAMETERS.format(False)}", function=False, method=False)
+@declare(f"alpha_dropout{_PARAMETERS.format(False)}", function=False, method=False, dispatched=True)
 def alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return `dropout` for what `selu` gives: mean and variance stay as they are.
 
@@ -99,7 +101,12 @@ def alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Ten
     return dropped(input, p, training, inplace, channels=False, alpha=True)
 
 
-@declare(f"feature_alpha_dropout{_PARAMETERS.format(False)}", function=False, method=False)
+@declare(
+    f"feature_alpha_dropout{_PARAMETERS.format(False)}",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def feature_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return `alpha_dropout` of whole channels, by the first two dims.
 
@@ -137,7 +144,7 @@ def _warn_of_dims(name: str, ndim: int, spatial: int) -> None:
     )
 
 
-@declare(f"dropout1d{_PARAMETERS.format(True)}", function=False, method=False)
+@declare(f"dropout1d{_PARAMETERS.format(True)}", function=False, method=False, dispatched=True)
 def dropout1d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return the input with whole channels dropped, of shape (N, C, L) or (C, L).
 
@@ -165,7 +172,7 @@ def dropout1d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     return _batched(input, p, training, inplace, ndim == 3)
 
 
-@declare(f"dropout2d{_PARAMETERS.format(True)}", function=False, method=False)
+@declare(f"dropout2d{_PARAMETERS.format(True)}", function=False, method=False, dispatched=True)
 def dropout2d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return the input with whole channels dropped, of shape (N, C, H, W).
 
@@ -192,7 +199,7 @@ def dropout2d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     return _batched(input, p, training, inplace, True)
 
 
-@declare(f"dropout3d{_PARAMETERS.format(True)}", function=False, method=False)
+@declare(f"dropout3d{_PARAMETERS.format(True)}", function=False, method=False, dispatched=True)
 def dropout3d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Return the input with whole channels dropped, of shape (N, C, D, H, W) or (C, D, H, W).
 

@@ -15,6 +15,7 @@ from numgrad.kernels.move.loop_order import copy_order
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, Domain, away_from, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
+from numgrad.ops.core.out_argument import SAME_DTYPE
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
@@ -132,6 +133,7 @@ HARDTANH = _activation(
         "b": RuntimeError("Bool inputs not supported for hardtanh"),
         "c": NotImplementedError("clamp is not supported for complex types"),
     },
+    deciding=lambda given: copy_order(given[0]),  # as it lies, down to its dims of length 1
     doc="Return the input, between two bounds.",
 )
 LEAKY_RELU = _activation(
@@ -159,6 +161,7 @@ HARDSHRINK = _activation(
     lambda input, lambd: where((input >= -lambd) & (input <= lambd), 0, input),
     _far_from_zero,
     wide=(),
+    out_differs=SAME_DTYPE,
     doc="Return the input where it is far from 0, else 0.",
 )
 SOFTSHRINK = _activation(

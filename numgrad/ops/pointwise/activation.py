@@ -106,7 +106,8 @@ relu = publish(
         },
         doc="Return x where it is positive, else 0.\n\nDerivative: 1 for positive x, else 0.",
         example="ng.relu(ng.tensor([-1.0, 2.0]))\ntensor([0., 2.])",
-    )
+    ),
+    out=False,
 )
 erf = publish(
     unary(

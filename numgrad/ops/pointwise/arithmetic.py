@@ -13,6 +13,7 @@ from numgrad.kernels.move.loop_order import beside_number
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, number
+from numgrad.ops.core.out_argument import SAME_DTYPE
 from numgrad.ops.core.promotion import in_64_bits, result_dtype
 from numgrad.ops.pointwise.complex import absolute, conj
 from numgrad.ops.pointwise.selection import where
@@ -270,6 +271,7 @@ _NEG = unary(
     REAL,
     kind="same",
     accepts="fciu",
+    out_differs=SAME_DTYPE,
     refuses={
         "b": RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
@@ -438,6 +440,7 @@ _LERP = {
         node="LerpBackward0" if by_number else "LerpBackward1",
         numbers=("weight",) if by_number else (),
         function_name="lerp",
+        out_differs=SAME_DTYPE,
         kernel_name=f"lerp_kernel_{'scalar' if by_number else 'tensor'}",
         doc="Return input + weight * (end - input).",
     )

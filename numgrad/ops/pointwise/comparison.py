@@ -14,6 +14,7 @@ from numgrad.kernels.move.memory_order import empty_by, empty_for
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
+from numgrad.ops.core.out_argument import SAME_DTYPE
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -122,10 +123,11 @@ def _as_itself_and_its_size(arrays: list[Any]) -> Any:
 
 _INF = float("inf")
 logical_not = publish(_truth("logical_not", "is 0", " True, False, False"))
-isnan = publish(_truth("isnan", "is not a number", "False, False,  True"), inplace=False)
+isnan = publish(_truth("isnan", "is not a number", "False, False,  True"), inplace=False, out=False)
 isinf = publish(
     _truth("isinf", "is infinite", "False,  True, False", deciding=_as_parts_compared),
     inplace=False,
+    out=False,
 )
 isfinite = publish(
     _truth(
@@ -135,6 +137,7 @@ isfinite = publish(
         deciding=_as_itself_and_its_size,
     ),
     inplace=False,
+    out=False,
 )
 isposinf = publish(
     _truth(
@@ -144,6 +147,7 @@ isposinf = publish(
         formula=lambda input: Symbol.apply("isinf", input) & (input > 0),
         accepts="fiub",
         refuses=_no_complex("isposinf"),
+        out_differs="isposinf does not support non-boolean outputs.",
     ),
     inplace=False,
 )
@@ -155,6 +159,7 @@ isneginf = publish(
         formula=lambda input: Symbol.apply("isinf", input) & (input < 0),
         accepts="fiub",
         refuses=_no_complex("isneginf"),
+        out_differs="isneginf does not support non-boolean outputs.",
     ),
     inplace=False,
 )
@@ -169,6 +174,7 @@ isreal = publish(
         ),
     ),
     inplace=False,
+    out=False,
 )
 signbit = publish(
     _truth(
@@ -176,6 +182,7 @@ signbit = publish(
         "has a minus for its sign, -0.0 too",
         "False,  True, False",
         accepts="fiub",
+        out_differs="signbit does not support non-boolean outputs.",
         refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")},
     ),
     inplace=False,
@@ -222,6 +229,7 @@ publish(
         None,
         REAL,
         kind="same",
+        out_differs=SAME_DTYPE,
         accepts="iub",
         doc=f"Return the inverted bits; for bool the logical inverse. {_NO_GRADIENT}",
         example="ng.bitwise_not(ng.tensor([0, 5]))\ntensor([-1, -6])",
@@ -325,6 +333,7 @@ _HEAVISIDE = NotDifferentiable(
     (REAL, REAL),
     formula=lambda input, values: where(input == 0, values, where(input > 0, 1, 0)),
     accepts="fiub",
+    out_differs="heaviside is not yet implemented for tensors with different dtypes.",
     refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")},
     doc="Return the step function.",
 )

@@ -15,7 +15,13 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.loop_order import copy_order
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
-from numgrad.ops.core.out_argument import check_out, write
+from numgrad.ops.core.out_argument import (
+    SAME_DTYPE,
+    check_out,
+    check_out_dtype,
+    check_out_overlap,
+    write,
+)
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
@@ -34,6 +40,7 @@ def _declare_conj(name: str, node: str, accepts: str = "c") -> Any:
         kind="same",
         accepts=accepts,
         node=node,
+        out_differs=SAME_DTYPE,
         deciding=lambda arrays: copy_order(arrays[0]),
         deciding_out=lambda arrays: arrays,
         function_name=name.removesuffix("_in_place"),
@@ -105,6 +112,8 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
             bump_version(out)
             return out
         check_out("conj_physical", out)
+        check_out_overlap(out, (), (input,))
+        check_out_dtype(SAME_DTYPE, out, input.dtype)
         return write(input._array, out, [input._array], warns=False)
     result: Tensor = primitive(input, out=out)
     return result
@@ -190,6 +199,7 @@ sgn = publish(
         formula=lambda input: Symbol.apply("sgn" if input.is_complex else "sign", input),
         kind="same",
         accepts="fciub",
+        out_differs=SAME_DTYPE,
         doc="Return x / abs(x), 0 at 0: the sign, and for complex numbers the direction.\n\n"
         "Derivative: 0 for real x; (g - Re(conj(y) g) y) / abs(x) for complex x, 0 at 0.",
         example="ng.sgn(ng.tensor([3 + 4j, 0j]))\ntensor([0.6000+0.8000j, 0.0000+0.0000j])",
@@ -205,6 +215,7 @@ absolute = publish(
         gradients_lie={"input": lambda g, input: g * 1 * input if is_complex(input) else g * input},
         kind="real",
         accepts="fciu",
+        out_differs=SAME_DTYPE,
         deciding=lambda arrays: copy_order(arrays[0]) if arrays[0].dtype.kind == "c" else arrays,
         doc="Return the absolute value, real for complex x.\n\nDerivative: sgn(x), 0 at 0.",
         example="ng.abs(ng.tensor([-1.5, 2.0]))\ntensor([1.5000, 2.0000])",

@@ -14,6 +14,7 @@ from numgrad.graph.upward import upward
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import MASK, POSITIVE, REAL, number
+from numgrad.ops.core.out_argument import check_out_dtype
 from numgrad.ops.pointwise.complex import conj, is_complex, real, zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -342,6 +343,12 @@ def square(input: Tensor, out: Tensor | None) -> Any:
     return pow(input, 2, out=out)
 
 
+_OTHER_THAN_WIDEST = (
+    "the output given to float_power has dtype {out} but the operation's result requires dtype "
+    "{result}"
+)
+
+
 @declare(*[f"float_power{each}" for each in _POWER])
 def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
@@ -353,6 +360,7 @@ def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     tensor([1.0000, 0.5000], dtype=torch.float64)
     """
     dtype = _widest(input, exponent)
+    check_out_dtype(_OTHER_THAN_WIDEST, out, dtype)
     is_complex = dtype.is_complex
 
     def widened(value: Any) -> Any:

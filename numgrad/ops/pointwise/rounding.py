@@ -15,6 +15,7 @@ from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
+from numgrad.ops.core.out_argument import SAME_DTYPE, check_out_dtype, check_out_overlap
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
@@ -30,8 +31,10 @@ _BETWEEN_INTEGERS = away_from(-2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 
 
 def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     """Return integers, which are round already, in new memory or in `out`."""
+    check_out_dtype(SAME_DTYPE, out, input.dtype)
     if out is None:
         return laid_out(clone(input), input)
+    check_out_overlap(out, (), (input,))
     return finish("round", input._array, out=out)
 
 
@@ -44,6 +47,7 @@ def _declare(name: str, words: str, values: str, *aliases: str) -> Any:
         kind="same",
         accepts="f",
         kernel_name=f"{name}_vml_cpu",
+        out_differs=SAME_DTYPE,
         refuses={"c": NotImplementedError(f"{name} is not supported for complex inputs")},
         doc=f"Return {words}; integers are returned as they are.\n\nDerivative: 0.",
         example=f"ng.{name}(ng.tensor([-1.5, 2.7]))\ntensor([{values}])",
@@ -69,6 +73,7 @@ _ROUND = unary(
     kind="same",
     accepts="f",
     kernel_name="round_vml_cpu",
+    out_differs=SAME_DTYPE,
     doc="Return the nearest integer, the even one at ties.",
 )
 _ROUND_TO = elementwise(
@@ -81,6 +86,7 @@ _ROUND_TO = elementwise(
     node="RoundBackward1",
     numbers=("scale",),
     function_name="round",
+    out_differs=SAME_DTYPE,
     doc="Return x rounded to a multiple of 1/scale.",
 )
 
@@ -120,6 +126,7 @@ frac = publish(
         formula=lambda input: input - Symbol.apply("trunc", input),
         kind="same",
         accepts="f",
+        out_differs=SAME_DTYPE,
         doc="Return the fraction of x, with its sign.\n\nDerivative: 1.",
         example="ng.frac(ng.tensor([-1.5, 2.25]))\ntensor([-0.5000,  0.2500])",
     )
@@ -137,6 +144,7 @@ sign = publish(
                 "torch.sgn instead."
             )
         },
+        out_differs=SAME_DTYPE,
         doc="Return -1, 0 or 1, the sign of x; 0 for nan.\n\nDerivative: 0.",
         example="ng.sign(ng.tensor([-1.5, 0.0, 2.0]))\ntensor([-1.,  0.,  1.])",
     )
@@ -265,6 +273,9 @@ def nan_to_num(
     tensor([1., 0., 9.])
     """
     kind = input._array.dtype.kind
+    check_out_dtype(
+        "nan_to_num: dtype of out: {out} should be same as input: {result}", out, input.dtype
+    )
     if kind in "iub":
         return clone(input) if out is None else _copy_to(input, out)
     limits = np.finfo(input._array.dtype)
@@ -277,10 +288,5 @@ def nan_to_num(
         result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
         return result
     refuse_complex_gradient("nan_to_num", input)
-    if out is not None and out.dtype is not input.dtype:
-        raise RuntimeError(
-            f"nan_to_num: dtype of out: {out.dtype.scalar_name} should be same as input: "
-            f"{input.dtype.scalar_name}"
-        )
     result = _NAN_TO_NUM_OF_PARTS(input, *replacements, out=out)
     return result

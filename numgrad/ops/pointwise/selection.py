@@ -14,7 +14,7 @@ from numgrad.ops.arguments.scalar_arrays import IN_EVERY_DTYPE, scalar_array
 from numgrad.ops.calls.keys import IN_EVERY_FLOAT
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
-from numgrad.ops.core.out_argument import refuse_gradients
+from numgrad.ops.core.out_argument import SAME_DTYPE, refuse_gradients
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
@@ -239,6 +239,7 @@ _clamp_numbers = elementwise(
     numbers=("min", "max"),
     function_name="clamp",
     kernel_name="clamp_scalar_cpu",
+    out_differs=SAME_DTYPE,
     refuses=_NOT_COMPLEX,
     doc="Return elements limited to a range given by numbers.",
 )
@@ -256,6 +257,7 @@ _ONE_SIDED = {
         + f"Backward{int(by_number is generic)}",
         numbers=(side,) if by_number else (),
         function_name="clamp" if generic else f"clamp_{side}",
+        out_differs=SAME_DTYPE if by_number else "",
         kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{limit.__name__}_cpu",
         refuses=_NOT_COMPLEX if by_number or generic else None,
         doc=f"Return elements limited by a {side}imum.",

@@ -17,7 +17,7 @@ _TEXTS = {
     "layout": "There is one: strided memory.",
     "memory_format": "How the result lies in memory.",
     "out": "Where to write the result.",
-    "pin_memory": "Without effect.",
+    "pin_memory": "False: there is no device to pin memory for.",
     "requires_grad": "Whether gradients are to be accumulated for it.",
     "size": "The shape, as one sequence or int by int.",
     "keepdim": "Whether dims that are reduced stay, with length 1.",

@@ -140,12 +140,19 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     arguments = ", ".join([*["self"] * declaration.bound, *handed])
     if declaration.writes:
         return [f"    return perform({arguments})"]
-    call = f"rule({arguments})"
+    call, out = f"rule({arguments})", known.get("out")
+    checks = []
+    if out is not None and (declaration.apart or declaration.in_step):
+        read = [
+            tuple_of([known[n] for n in each]) for each in (declaration.apart, declaration.in_step)
+        ]
+        checks = [f"check_out_overlap({', '.join([out, *read])})"]
     if declaration.finish is None:
-        out = known.get("out")
         if out is None or "out" in declaration.handed:
-            return [f"    return {call}"]
+            checked = [f"    if {out} is not None:", f"        {checks[0]}"] if checks else []
+            return [*checked, f"    return {call}"]
         lines = [f"    if {out} is None:", f"        return {call}"]
+        lines += [f"    {each}" for each in checks]
         if declaration.casts:
             lines += ["    if dtype is None:", f"        dtype = {out}.dtype"]
         return [*lines, f"    return write({declaration.name!r}, {call}, {out})"]
@@ -162,14 +169,15 @@ def _conditions(parameter: Parameter, value: str) -> list[str]:
     """Return what may hold of an argument that isn't plainly of its kind, so that it is read."""
     name, kinds = parameter.name, [KINDS[kind] for kind in parameter.kinds]
     if any(kind.plain for kind in kinds):
-        takes_none = parameter.optional and parameter.default is not ABSENT
-        return [f"{value} is None" + f" and {name} is not None" * takes_none]
+        return [f"{value} is None" + f" and {name} is not None" * parameter.optional]
     odd = _odd(kinds, value)
     if not odd:
         return [f"{value} is REQUIRED"] if parameter.default is REQUIRED else []
     if parameter.default is None or parameter.default is ABSENT:
         odd = f"({odd})" if " or " in odd else odd
-        return [f"{value} is not {default_text(parameter.default)} and {odd}"]
+        others = [None, parameter.default] if parameter.optional else [parameter.default]
+        left_out = [f"{value} is not {default_text(each)}" for each in dict.fromkeys(others)]
+        return [" and ".join([*left_out, odd])]
     return [odd]
 
 
@@ -188,9 +196,10 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
         plain = f"({value},) if {fits} else {plain}"
     elif len(kinds) > 1:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
-    if parameter.optional:
-        left_out = "ABSENT" if parameter.default is ABSENT else "None"
-        plain = f"{left_out} if {value} is {left_out} else {plain}"
+    others = [None] * parameter.optional + [ABSENT] * (parameter.default is ABSENT)
+    if others:
+        left_out = " or ".join([f"{value} is {default_text(each)}" for each in others])
+        plain = f"{value} if {left_out} else {plain}"
     lines = []
     if declaration.calls is not None and parameter is declaration.sequence:
         lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")

@@ -205,6 +205,15 @@ def _as_tensors(where: Where, value: Any) -> tuple[Tensor, ...]:
 # --- options -------------------------------------------------------------------------------------
 
 
+def _unpinned(where: Where, value: Any) -> bool:
+    if value:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+            "allocator is available on this system."
+        )
+    return False
+
+
 def _is_device(value: Any) -> bool:
     if is_integer(value):
         return not isinstance(value, Tensor)
@@ -328,6 +337,15 @@ KINDS = {
         "bool",
         "{0} is not False and {0} is not True",
         lambda value: isinstance(value, bool),
+    ),
+    # Whether memory is pinned, which there is no other device for.
+    "pinning": Kind(
+        "bool",
+        "bool",
+        "bool",
+        "{0} is not False",
+        lambda value: isinstance(value, bool),
+        _unpinned,
     ),
     "float": Kind(
         "float",

@@ -150,7 +150,7 @@ def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
                 other is not each
                 and (other.default is None or other.default is ABSENT)
                 and len(with_other) == len(rows[each.name])
-                and all(one.default is REQUIRED and not one.optional for one in needed)
+                and all(one.default is REQUIRED for one in needed)
             ):
                 left_out = (
                     f"{local.get(other.name, other.name)} is {declaration.not_given(other.name)}"
@@ -210,7 +210,7 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
     branch = "if"
-    counts: dict[str, list[str]] = {each.name: [] for each in positional if each.default is None}
+    counts: dict[str, list[str]] = {each.name: [] for each in positional if each.optional}
     for count in range(len(positional) + 1):
         one = _of_count(declaration, count)
         if one is None:

@@ -18,6 +18,7 @@ def publish(
     primitive: ElementwisePrimitive,
     *aliases: str,
     inplace: bool = True,
+    out: bool = True,
     signatures: tuple[str, ...] = (),
     rule: Callable[..., Any] | None = None,
     module: str | None = None,
@@ -32,6 +33,8 @@ def publish(
         Other names of the function.
     inplace : bool
         Whether there is a method that writes, ``Tensor.name_``.
+    out : bool
+        Whether the function takes an `out`.
     signatures : tuple of str
         What stands between the parentheses of its signatures, if not its operands alone: tensors,
         one of which may be a number where there are two.
@@ -45,7 +48,7 @@ def publish(
         kind = "Tensor" if len(primitive.inputs) == 1 else "operand"
         signatures = (", ".join([f"{kind} {name}" for name in primitive.inputs]),)
     name = primitive.function_name
-    texts = [f"{name}({signature}, *, Tensor? out=None)" for signature in signatures]
+    texts = [f"{name}({each}{', *, Tensor? out=None' * out})" for each in signatures]
     direct, is_top = rule is None, module is None
     function = declare(
         *texts,

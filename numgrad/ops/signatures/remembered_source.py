@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.signature import REQUIRED
 from numgrad.ops.signatures.source_text import handed_on, tuple_of
 
 __all__ = ["check_remembered", "remembered_lines"]
@@ -31,7 +32,7 @@ __all__ = ["check_remembered", "remembered_lines"]
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
 _TENSORS = {"Tensor", "operand", "mask"}
-_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]", "generator"}
 
 
 def check_remembered(declaration: Declaration) -> None:
@@ -104,13 +105,16 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
+        if kinds == {"generator"}:  # the default one, which numbers are drawn from in each call
+            given.absent.append(f"{value} is None")
+            continue
         if kinds == {"index[]"}:
             given.indices.append(value)
             continue
         if name in declaration.factors:
             given.factors.append(value)
         are_tensors = kinds <= _TENSORS - {"operand"}
-        if are_tensors and not parameters[name].optional:
+        if are_tensors and declaration.defaults[name] is REQUIRED and not parameters[name].optional:
             given.tensors.append(value)
         elif are_tensors and declaration.finish is None:
             given.optional.append(value)

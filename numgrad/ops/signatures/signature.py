@@ -202,9 +202,8 @@ def _default_of(text: str | None) -> Any:
 def merged(signatures: tuple[Signature, ...]) -> Signature:
     """Return one signature that takes what each of several does, and perhaps more.
 
-    A parameter that one of them does without gets the default `ABSENT`, or None if others take
-    that; one that is a keyword only in
-    one of them is that, if others stand in its place. The kinds are those of the last of the
+    A parameter that one of them does without gets the default `ABSENT`; one that is a keyword only
+    in one of them is that, if others stand in its place. The kinds are those of the last of the
     signatures with most arguments, and of the others where any of them go with each other.
     What is told by its kind (`alternatives`) has a place of its own only by name.
     """
@@ -218,14 +217,12 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
         for each in signature.parameters:
             keyword_only = each.keyword_only or each.name in by_name
             named.setdefault(each.name, each._replace(keyword_only=keyword_only))
-    takes_none = {p.name for one in signatures for p in one.parameters if p.optional}
     for signature in signatures:
         of_this = {each.name: each for each in signature.parameters}
         for name, each in named.items():
             here = of_this.get(name)
             if here is None and each.default is REQUIRED:
-                default = None if name in takes_none else ABSENT
-                named[name] = each._replace(default=default, optional=True)
+                named[name] = each._replace(default=ABSENT)
             elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
                 optional = each.optional or here.optional
                 named[name] = each._replace(default=here.default, optional=optional)

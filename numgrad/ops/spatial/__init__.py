@@ -1,4 +1,4 @@
-"""Convolutions, pooling, padding, resampling and attention; loaded when first asked for.
+"""Convolutions, pooling, padding and resampling; loaded when first asked for.
 
 `numgrad.ops.later_names` has the names.
 """
@@ -21,7 +21,6 @@ _FILES = (
     "shuffling",
     "grids",
     "response_norm",
-    "attention",
     "native",
 )
 load_files(__name__, _FILES)

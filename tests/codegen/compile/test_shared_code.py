@@ -73,16 +73,22 @@ print("hits and misses", *counts())
 
 
 @pytest.mark.skipif(not HAS_CACHE, reason="nothing is kept on disk")
-def test_kernels_on_disk_have_it_with_them(tmp_path: Path) -> None:
-    cache = {"NUMGRAD_CACHE_DIR": str(tmp_path / "cache")}
+def test_kernels_on_disk_find_it_there(tmp_path: Path) -> None:
+    directory = tmp_path / "cache"
+    cache = {"NUMGRAD_CACHE_DIR": str(directory)}
     first, again = (ended_well(PROGRAM, **cache).split("hits and misses") for _ in range(2))
     assert first[0] == again[0]
     assert first[1].split()[1] != "0" and again[1].split()[1] == "0"
-    for file in (tmp_path / "cache").iterdir():
-        if file.name.startswith("loop") and file.suffix == ".kernel":
-            file.unlink()  # one of the two is compiled anew, with what the other one brings
-            break
+    loop = next(each for each in directory.iterdir() if each.name.startswith("loop"))
+    loop.unlink()  # one of the two is compiled anew, with what is there
+    shared_files = {each: each.stat().st_mtime_ns for each in directory.glob("*.shared")}
+    assert shared_files
     assert ended_well(PROGRAM, **cache).startswith(first[0])
+    for file, written in shared_files.items():
+        assert file.stat().st_mtime_ns == written
+        file.unlink()
+    assert ended_well(PROGRAM, **cache).startswith(first[0])  # and kernels whose code is gone
+    assert {each.name for each in directory.glob("*.shared")} == {f.name for f in shared_files}
 
 
 USER = """

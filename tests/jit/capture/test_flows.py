@@ -182,6 +182,7 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "power": lambda x, c: (x * c) ** c.max(),
     "arange": lambda x, c: ng.arange(c.max()).sum() + (x * c).sum(),
     "masked_fill": lambda x, c: (x * c).masked_fill(x > 2, c.max()),
+    "pairs": lambda x, c: sum((v * (k == "a") for k, v in {"a": x * c, "b": c}.items()), c.max()),
     "alpha": lambda x, c: ng.add(x * c, x, alpha=c.max()) + ng.lerp(x * c, x, c.max()),
     "tensor": lambda x, c: x * c + ng.tensor([c.max(), 1.0]),
     "reshape": lambda x, c: (x * c).reshape(c.argmax() * 2 + 1, -1).sum(),

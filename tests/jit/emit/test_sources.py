@@ -49,7 +49,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Graph], Any]:
 
 
 def test_other_sizes_and_constants_are_the_same_source() -> None:
-    assert build(layer(5, 6)).source == build(layer(500, 70, factor=0.3)).source
+    assert build(layer(5, 80)).source == build(layer(500, 70, factor=0.3)).source
+    assert build(layer(5, 9)).source == build(layer(500, 60, factor=0.3)).source  # short rows
 
 
 @pytest.mark.parametrize("seed", [5, 9])  # several loops, sums, a maximum

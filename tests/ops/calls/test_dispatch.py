@@ -292,6 +292,43 @@ def mask_of(y: Any) -> Any:
     return y.detach().real > 0
 
 
+DRAWS: dict[str, Callable[[Any, Any], Any]] = {
+    "rand": lambda x, y: ng.rand(3, dtype=ng.float64) + ng.rand((2, 3)),
+    "rand of complex numbers": lambda x, y: ng.rand(3, dtype=ng.complex64),
+    "rand of halves": lambda x, y: ng.rand(3, dtype=ng.float16) + ng.randn(3, dtype=ng.float16),
+    "rand of nothing": lambda x, y: ng.rand(()) + ng.rand(0),
+    "randn": lambda x, y: ng.randn(2, 3, requires_grad=True) * ng.randn(()),
+    "randint": lambda x, y: ng.randint(5, (3, 2)) + ng.randint(-2, 7, (2,)),
+    "randperm": lambda x, y: ng.randperm(7),
+    "bernoulli": lambda x, y: ng.bernoulli(x.detach().sigmoid()),
+    "bernoulli with a gradient": lambda x, y: ng.bernoulli(x.sigmoid()) * y,
+    "bernoulli of a number": lambda x, y: x.bernoulli(0.25),
+    **{
+        name: lambda x, y, name=name: getattr(functional, name)(x[None, None], 0.25, True)
+        for name in ("dropout", "dropout1d", "dropout2d", "dropout3d")
+    },
+    "alpha_dropout": lambda x, y: functional.alpha_dropout(x, 0.5, True),
+    "feature_alpha_dropout": lambda x, y: functional.feature_alpha_dropout(x, training=True),
+    "dropout in place": lambda x, y: functional.dropout(x * 1, 0.5, inplace=True),
+}
+
+
+def seeded(call: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    ng.manual_seed(3)
+    return call(x, y)
+
+
+CALLS |= {
+    name: lambda x, y, call=call: seeded(call, x, y)
+    for name, call in DRAWS.items()
+    if not name.endswith(("1d", "3d"))
+}
+CALLS["dropout1d"] = lambda x, y: seeded(lambda x, y: functional.dropout1d(x, 0.5), x, y)
+CALLS["dropout3d"] = lambda x, y: seeded(
+    lambda x, y: functional.dropout3d(x[..., None, None], 0.5), x, y
+)
+
+
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "row by row": lambda make: make(3, 4),
     "column by column": lambda make: make(4, 3).T,
@@ -467,12 +504,30 @@ def test_calls_in_turns_are_remembered(statics: tuple[Any, Any]) -> None:
     assert all(program(x).tolist() == [2.0] * 3 for program in calls.programs.values())
 
 
-def test_calls_that_draw_numbers_are_not_remembered() -> None:
-    calls = Calls(lambda x: x * ng.rand(3))
-    x = ng.ones(3)
-    drawn = {repr(calls.meet("key", (x,), (), (x,))) for _ in range(4)}
-    assert len(drawn) == 4
-    assert calls.programs["key"] is _go_the_long_way
+@pytest.mark.parametrize("name", ["rand", "randperm", "bernoulli", "dropout"])
+def test_calls_that_are_remembered_draw_other_numbers_each_time(name: str) -> None:
+    x = ng.linspace(0.1, 0.9, 12).reshape(3, 4)
+    ng.manual_seed(0)
+    drawn = [repr(DRAWS[name](x, x)) for _ in range(5)]
+    ng.manual_seed(0)
+    with the_long_way():
+        assert [repr(DRAWS[name](x, x)) for _ in range(5)] == drawn
+    assert len(set(drawn)) == 5
+    state = ng.get_rng_state()
+    before = repr(DRAWS[name](x, x))
+    ng.set_rng_state(state)
+    assert repr(DRAWS[name](x, x)) == before
+
+
+@pytest.mark.parametrize("length", [3, 300])
+def test_what_a_call_draws_is_drawn_by_its_program(length: int) -> None:
+    calls = Calls(lambda x: x * ng.rand(length))
+    x = ng.ones(length)
+    for _ in range(2):
+        calls.meet("key", (x,), (), (x,))
+    program = calls.programs["key"]
+    assert program is not _go_the_long_way
+    assert len({repr(program(x)) for _ in range(4)}) == 4
 
 
 REMEMBERED_RULES: dict[str, Callable[[Any], Any]] = {

@@ -213,3 +213,41 @@ def test_an_out_that_shares_some_memory_with_an_operand_is_refused_in_any_shape(
                     else:
                         refused.append("")
                 assert refused[0] == refused[1], (line, out, operand)
+
+
+# Operations that do not cast to the dtype of `out`, and what stands behind their operand.
+EXACT = {
+    **dict.fromkeys(["abs", "bitwise_not", "ceil", "conj_physical", "floor", "frac", "neg"], ""),
+    **dict.fromkeys(["round", "sgn", "sign", "trunc", "nan_to_num", "signbit", "isposinf"], ""),
+    **dict.fromkeys(["clamp_min", "clamp_max", "hardshrink"], ", 1"),
+    **{
+        "clamp": ", 0, 1",
+        "clip": ", x",
+        "lerp": ", x, x",
+        "heaviside": ", x",
+        "float_power": ", 2",
+    },
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_does_not_cast_to_the_dtype_of_out_says_so(torch: Any, name: str) -> None:
+    for dtype in ("float32", "float64", "int64", "bool", "complex64"):
+        for of_out in ("float32", "float64", "int64", "bool", "complex64"):
+            found = []
+            for m in (numgrad, torch):
+                x = m.tensor([0, 2, 3]).to(getattr(m, dtype))
+                names = {"m": m, "x": x, "out": m.empty(0, dtype=getattr(m, of_out))}
+                try:
+                    found.append(str(eval(f"m.{name}(x{EXACT[name]}, out=out)", names).tolist()))
+                except (RuntimeError, NotImplementedError) as error:
+                    is_known = str(error).startswith("Found dtype") or "out" in str(error)
+                    found.append(str(error) if is_known else "refused")
+            assert found[0] == found[1] or "refused" in found, (dtype, of_out, found)
+            assert found[0][:1] != "[" or found[1][:1] == "[", (dtype, of_out, found)
+
+
+def test_what_takes_no_out_says_so() -> None:
+    for name in ("isnan", "isinf", "isfinite", "isreal", "relu"):
+        with pytest.raises(TypeError, match=f"^{name}"):
+            getattr(numgrad, name)(numgrad.ones(2), out=numgrad.empty(0))

@@ -271,9 +271,28 @@ def test_axis_is_another_word_for_dim(ours: Any, same: Any) -> None:
     assert ours(x).tolist() == same(x).tolist()
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "amax", "norm", "var"])
+@pytest.mark.parametrize("name", ["amax", "norm", "var", "argmax", "all"])
 def test_keepdim_without_a_dim_keeps_all_of_them(name: str) -> None:
     assert getattr(ng, name)(ng.arange(6.0).view(2, 3), keepdim=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "nansum", "prod", "max", "median", "nanmedian"])
+def test_keepdim_without_a_dim_is_refused_where_pytorch_refuses_it(torch: Any, name: str) -> None:
+    def outcome(m: Any, method: bool, options: dict[str, Any]) -> str:
+        x = m.arange(6.0).view(2, 3)
+        try:
+            result = getattr(x, name)(**options) if method else getattr(m, name)(x, **options)
+        except TypeError as error:
+            return str(error).splitlines()[0]
+        return str(result.tolist())
+
+    given: list[dict[str, Any]] = [{"keepdim": True}, {}]
+    if name in ("sum", "mean", "nansum"):
+        given += [{"dim": None, "keepdim": True}, {"axis": None, "keepdims": True}, {"dim": None}]
+    for options in given:
+        for method in (False, True):
+            ours = [outcome(ng, method, options) for _ in range(4)]  # from the third by a program
+            assert ours == [outcome(torch, method, options)] * 4, options
 
 
 def test_naming_both_dim_and_axis_is_an_error() -> None:

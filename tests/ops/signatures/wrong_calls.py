@@ -31,6 +31,7 @@ GOOD = {
     "number[]": "(2.0, 1.5)",
     "object": "[1.0]",
     "operand": "torch.ones(2, 2)",
+    "pinning": "False",
     "size": "(2, 3)",
     "str": "'a'",
 }

@@ -37,7 +37,7 @@ def _outcome(
         each.requires_grad_()
     try:
         found = call(m, *tensors)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+    except (AssertionError, RuntimeError, IndexError, TypeError, ValueError) as error:
         return [type(error).__name__, str(error).splitlines()[0]], []
     results = found if isinstance(found, tuple) else (found,)
     y = results[0]

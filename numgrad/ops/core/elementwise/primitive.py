@@ -96,6 +96,9 @@ class ElementwisePrimitive(Primitive):
         What PyTorch calls its kernel; it stands in the error for a dtype that has none.
     refuses : mapping, optional
         For dtype kinds that PyTorch refuses in other words, the error to raise.
+    out_differs : str, optional
+        Of an operation that does not cast to the dtype of `out`, what is said then: words with
+        ``{out}`` and ``{result}``.
     check : callable, optional
         What is called with the operands of a new kind, and raises for those that it does not take.
     example : str, optional
@@ -134,6 +137,7 @@ class ElementwisePrimitive(Primitive):
         deciding_out: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
+        out_differs: str = "",
         check: Callable[..., None] | None = None,
         example: str | None = None,
         closer: Rule | None = None,
@@ -178,6 +182,7 @@ class ElementwisePrimitive(Primitive):
         self.deciding_out = deciding_out
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})
+        self.out_differs = out_differs
         self.check = check
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"

@@ -1,0 +1,60 @@
+"""Rows of few elements: functions such as ``exp`` are computed of several rows at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+
+Function = Callable[[Any], Any]
+
+PROGRAMS: dict[str, Function] = {
+    "differences": lambda x: (x[:, None] - x[None]).exp(),
+    "of_differences": lambda x: ((x[:, None] - x[None]).abs() + 1) ** -1.5,
+    "function_of_function": lambda x: (x.exp() * x).tanh() + x.sigmoid().roll(1, 0),
+    "sines": lambda x: (x[:, None] * x[None]).sin() * (x[:, None] - x[None]).exp().cos(),
+    "logsumexp": lambda x: (x * 2).logsumexp(-1),
+    "softmax": lambda x: (x * 2).softmax(-1) + x.exp().sum(-1, keepdim=True),
+    "of_a_row": lambda x: (x.exp() - x.sum(-1, keepdim=True).tanh()).erf().amax(-1),
+    "over_rows": lambda x: (x[:, None] - x[None]).sigmoid().sum(1),
+    "of_all": lambda x: (x[:, None] - x[None]).exp().sum() * x.exp(),
+    "turned": lambda x: x.t().exp() + x.t() * x.tanh().t(),
+    "parted": lambda x: ng.where(x > 0, x.exp(), (x * x).log1p()) * x[:1],
+    "blocks": lambda x: (x[None, :, None, :] * x[:3, None, None, :] + x[None, None, :2, :]).exp(),
+}
+
+
+def numbers(rows: int, columns: int) -> ng.Tensor:
+    return ng.from_numpy(np.random.default_rng(rows).standard_normal((rows, columns)))
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (3, 8), (33, 9), (20, 33), (2, 64), (1, 5)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_are_those_of_eager_calls(name: str, shape: tuple[int, int]) -> None:
+    function, x = PROGRAMS[name], numbers(*shape)
+    assert ng.jit(function)(x).numpy().tobytes() == function(x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("name", ["differences", "of_differences", "logsumexp", "over_rows"])
+def test_functions_are_computed_of_several_rows_at_once(name: str) -> None:
+    source = ng.jit(PROGRAMS[name]).lower(numbers(40, 20)).source
+    for found in re.finditer(r"scalar\.(exp|pow|sigmoid)\(", source):
+        loop = source[: found.start()].rsplit("for ", 1)[1]
+        assert loop.startswith("at_strip in range((strip_end - strip) * ")
+
+
+def test_a_few_columns_are_written_as_a_number() -> None:
+    source = ng.jit(PROGRAMS["differences"]).lower(numbers(40, 3)).source
+    assert "in range(3):" in source
+    assert "%" not in source  # nothing is divided in each row
+
+
+def test_rows_that_go_on_stay_one_loop() -> None:
+    function = PROGRAMS["of_all"]
+    x = numbers(70, 20)  # whose blocks end within rows
+    assert ng.jit(function)(x).numpy().tobytes() == function(x).numpy().tobytes()
