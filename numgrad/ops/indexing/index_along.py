@@ -208,7 +208,11 @@ def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
     return where(there, g, fresh(np.zeros((), g._array.dtype)))
 
 
-@declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)",
+    dispatched=True,
+    apart=("input", "index"),
+)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
 
@@ -281,6 +285,8 @@ def read_parts(
     "Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "source"),
+    in_step=("input",),
 )
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     """Return the input with parts of `source`, times `alpha`, added at positions of a dim.
@@ -325,6 +331,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     "index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "source"),
+    in_step=("input",),
 )
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of the input with parts of `source` put at positions of a dim.
