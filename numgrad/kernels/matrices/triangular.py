@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import TRIANGULAR_BLOCK
+from numgrad.base.tuning import TRIANGULAR_BLOCK, TRIANGULAR_STRIPE
 from numgrad.codegen.compile.compile import kernel
-from numgrad.kernels.matrices.batches import flat, own
+from numgrad.kernels.matrices.batches import own
 
 __all__ = ["solve_triangular"]
 
@@ -21,20 +21,22 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _substitute(matrices, sides, lower, unit):  # type: ignore[no-untyped-def]
-    """Solve in the memory of the right sides, row by row."""
+    """Solve in the memory of the right sides, row by row, some columns at a time."""
     size, columns = sides.shape[1], sides.shape[2]
     for one in range(sides.shape[0]):
-        for step in range(size):
-            row = step if lower else size - 1 - step
-            first = 0 if lower else row + 1
-            for other in range(first, first + step):
-                factor = matrices[one, row, other]
-                for column in range(columns):
-                    sides[one, row, column] -= factor * sides[one, other, column]
-            if not unit:
-                pivot = matrices[one, row, row]
-                for column in range(columns):  # Numba's own quotient of complex numbers by 0 raises
-                    sides[one, row, column] = np.divide(sides[one, row, column], pivot)
+        for begin in range(0, columns, TRIANGULAR_STRIPE):
+            end = min(begin + TRIANGULAR_STRIPE, columns)
+            for step in range(size):
+                row = step if lower else size - 1 - step
+                first = 0 if lower else row + 1
+                for other in range(first, first + step):
+                    factor = matrices[one, row, other]
+                    for column in range(begin, end):
+                        sides[one, row, column] -= factor * sides[one, other, column]
+                if not unit:
+                    pivot = matrices[one, row, row]
+                    for column in range(begin, end):  # Numba's own quotient by complex 0 raises
+                        sides[one, row, column] = np.divide(sides[one, row, column], pivot)
 
 
 def _solve(matrices: Array, sides: Array, lower: bool, unit: bool) -> None:
@@ -69,5 +71,5 @@ def solve_triangular(matrix: Array, side: Array, lower: bool, unit: bool) -> Arr
     """
     result = own(side)
     if result.size:
-        _solve(flat(matrix), result, lower, unit)
+        _solve(matrix.reshape(len(result), *matrix.shape[-2:]), result, lower, unit)
     return result.reshape(side.shape)

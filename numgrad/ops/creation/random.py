@@ -11,7 +11,7 @@ from numgrad.base import dtypes
 from numgrad.base.layouts import contiguous_format
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.modes.state import modes
-from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array
+from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array, place_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
@@ -131,7 +131,7 @@ def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format
     array = drawn(draw, generator, input._array.shape)
     placed = strides_like(input._array, draw.dtype, memory_format)
     if is_traced_array(array):
-        if not placed.flags.c_contiguous:
+        if placed.strides != place_of(array).strides:
             array = modes.trace.laid_out(array, placed, input._array)
         if memory_format is not contiguous_format:
             follow_strides(input._array, array)
@@ -263,6 +263,7 @@ def _check_std(std: Any) -> None:
     f"normal(float mean, Tensor std, *, {RANDOM}, Tensor? out=None)",
     f"normal(float mean, float std, size size, *, {RANDOM}, Tensor? out=None, {OPTIONS})",
     method=False,
+    in_step=("mean", "std"),
 )
 def normal(
     mean: Any, std: Any, size: Any, generator: Any, out: Any, dtype: Any, requires_grad: Any
@@ -318,6 +319,7 @@ def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtype
 @declare(
     f"bernoulli(Tensor input, *, {RANDOM}, Tensor? out=None)",
     f"bernoulli(Tensor input, float p, *, {RANDOM})",
+    in_step=("input",),
     dispatched=True,
 )
 def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.warned import warn
-from numgrad.kernels.move.places import are_inside
+from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
@@ -41,7 +41,14 @@ _NUMBERED = (
 # --- classes by their numbers --------------------------------------------------------------------
 
 
-@at_run_time
+def _quick_classes(function: Any, count: int, ignored: int) -> Any:
+    """Return what gives numbers of classes back if that is what they are; None if some are not."""
+    if 0 <= ignored < count:
+        return None
+    return unless_inside(lambda target, size: function(target, count=size, ignored=ignored), count)
+
+
+@at_run_time(quick=_quick_classes)
 def _classes_of(target: Any, count: int, ignored: int) -> Any:
     """Return numbers of classes, 0 for those to ignore; raise for what is no class."""
     if not 0 <= ignored < count and are_inside(target, count):
@@ -109,8 +116,10 @@ class _Chosen:
         That dim.
     classes, counted : Tensor
         The numbers, 0 for those that are ignored; and which are not.
-    weights : Tensor or None
+    weights : Tensor
         What each counts, 0 where it is ignored.
+    is_weighted : bool
+        Whether that is anything but 1 elsewhere.
     """
 
     def __init__(self, input: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
@@ -129,6 +138,7 @@ class _Chosen:
         self.counted = target != ignored
         self.classes = wrap(_classes_of(target._array, count=shape[self.dim], ignored=ignored))
         self.weights = where(self.counted, 1.0, 0.0).to(input.dtype)
+        self.is_weighted = weight is not None
         if weight is not None:
             self.weights = weight[self.classes] * self.weights
 
@@ -139,7 +149,9 @@ class _Chosen:
     def loss(self, table: Tensor, reduction: str) -> Tensor:
         """Return the negative weighted elements, reduced."""
         # Not 0 times them: they may be infinite.
-        loss = where(self.counted, -self.of(table), 0.0) * self.weights
+        loss = where(self.counted, -self.of(table), 0.0)
+        if self.is_weighted:
+            loss = loss * self.weights
         if reduction == "mean":
             return sum_(loss) / sum_(self.weights)
         return reduced(loss, reduction)

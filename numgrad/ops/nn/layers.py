@@ -8,6 +8,7 @@ from typing import Any
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.places import unless_inside
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import REAL
@@ -148,7 +149,11 @@ def check_numbers_of_rows(tensor: Tensor, position: int, name: str, function: st
         )
 
 
-@at_run_time
+def _quick_numbers(function: Any, count: int) -> Any:
+    return unless_inside(lambda index, size: function(index, count=size), count)
+
+
+@at_run_time(quick=_quick_numbers)
 def numbers_of_rows(index: Any, count: int) -> Any:
     """Return numbers of rows; raise if there is no such row."""
     if index.size and (index.min() < 0 or index.max() >= count):
@@ -245,7 +250,7 @@ def embedding(
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_numbers_of_rows(input, 1, "indices", "embedding")
-    numbers = wrap(numbers_of_rows(input._array, count=rows)).reshape(-1).long()
+    numbers = wrap(numbers_of_rows(input.long()._array, count=rows)).reshape(-1)
     if max_norm is not None:
         with no_grad():
             shorten_rows(weight, numbers, max_norm, norm_type)

@@ -133,6 +133,7 @@ HARDTANH = _activation(
         "b": RuntimeError("Bool inputs not supported for hardtanh"),
         "c": NotImplementedError("clamp is not supported for complex types"),
     },
+    deciding=lambda given: copy_order(given[0]),  # as it lies, down to its dims of length 1
     doc="Return the input, between two bounds.",
 )
 LEAKY_RELU = _activation(

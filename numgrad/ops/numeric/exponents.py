@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.core.declare import binary
 from numgrad.ops.core.domains import POSITIVE, REAL, apart
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
@@ -118,7 +119,7 @@ def ldexp(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
 
 @silent
 def _frexp(array: Array) -> tuple[Array, Array]:
-    mantissa, exponent = like_input(array), like_input(array).astype(np.int32)
+    mantissa, exponent = like_input(array), empty_like(array, np.int32)
     np.frexp(array, mantissa, exponent)
     exponent[~np.isfinite(array)] = 0  # C leaves open what it is
     return mantissa, exponent

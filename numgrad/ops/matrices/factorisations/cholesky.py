@@ -235,7 +235,18 @@ def _solve(B: Tensor, L: Tensor, upper: bool) -> Tensor:
 
 
 def _rule_of_factor(g: Tensor, y: Tensor, L: Tensor, upper: bool) -> Tensor:
-    return _product_rule(-matmul(_solve(g, L, upper), adjoint_of(y)), L, upper)
+    solved = -_solve(g, L, upper)
+    rows, columns = y._array.shape[-2:]
+    if 2 * columns > rows:
+        return _product_rule(matmul(solved, adjoint_of(y)), L, upper)
+    # Of few columns: the factor meets these first, not the n x n matrices that they make.
+    if upper:
+        U = triu(L, 0)
+        left, right = matmul(U, solved), matmul(U, y)
+        return triu(matmul(left, adjoint_of(y)) + matmul(right, adjoint_of(solved)), 0)
+    L = tril(L, 0)
+    left, right = matmul(adjoint_of(y), L), matmul(adjoint_of(solved), L)
+    return tril(matmul(solved, left) + matmul(y, right), 0)
 
 
 _CHOLESKY_SOLVE = Primitive(
@@ -249,6 +260,7 @@ _CHOLESKY_SOLVE = Primitive(
     samples=[
         sampled("cholesky_solve", (3, 2), (3, 3), upper=False),
         sampled("cholesky_solve", (2, 2, 1), (2, 2, 2), upper=True),
+        sampled("cholesky_solve", (3, 1), (3, 3), upper=False),
         sampled("cholesky_solve", (0, 2), (0, 0), upper=False),
     ],
 )
