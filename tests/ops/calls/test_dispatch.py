@@ -105,6 +105,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "slice_scatter by steps": lambda x, y: ng.slice_scatter(x, y[:, :2], dim=1, step=2),
     "tril": lambda x, y: x.tril(),
     "triu": lambda x, y: ng.triu(x, diagonal=-1),
+    "triu of several": lambda x, y: ng.triu(ng.stack((x, y)), 1) + ng.stack((x, y)).tril(-1),
     "triu in place": lambda x, y: (x * 1).triu_(1),
     "adjoint": lambda x, y: x.adjoint(),
     "trace": lambda x, y: x.trace(),
@@ -218,6 +219,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "index_select": lambda x, y: x.index_select(1, order_of(y)[0]),
     "index_select by one": lambda x, y: x.index_select(0, order_of(y, 0)[0, 0]),
     "index_add": lambda x, y: x.index_add(0, order_of(y, 0)[:, 1], y, alpha=2),
+    "index_add of a row": lambda x, y: y[0].index_add(0, order_of(y, 0)[:, 1], x[0, :3]),
+    "index_add of too many rows": lambda x, y: x.index_add(
+        0, order_of(y, 0)[:, 1].repeat(2), x.repeat(2, 1)
+    ),
     "index_add in place": lambda x, y: (x * 1).index_add_(1, order_of(y)[0], y),
     "index_copy": lambda x, y: x.index_copy(0, order_of(y, 0)[:, 0], y),
     "index_fill": lambda x, y: x.index_fill(1, order_of(y)[0, :2], 2.0),
