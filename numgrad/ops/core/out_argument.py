@@ -11,7 +11,7 @@ from numgrad.base import dtypes
 from numgrad.graph.backward.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_counted, write_elements
 from numgrad.graph.modes.state import modes
-from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
+from numgrad.graph.overlap import OVERLAPS_PARTLY, check_overlap, overlaps
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, set_array
 from numgrad.graph.warned import warn
@@ -25,6 +25,7 @@ __all__ = [
     "arrays_among",
     "check_out",
     "check_out_dtype",
+    "check_out_overlap",
     "check_outs",
     "refuse_gradients",
     "warn_of_resizing",
@@ -116,6 +117,23 @@ def check_out_dtype(words: str, out: Tensor | None, dtype: dtypes.dtype) -> None
         raise RuntimeError(words.format(out=out.dtype.scalar_name, result=dtype.scalar_name))
 
 
+def check_out_overlap(out: Any, apart: Sequence[Any], in_step: Sequence[Any]) -> None:
+    """Raise, as PyTorch does, if a tensor is read whose memory `out`, or one of several, shares.
+
+    Parameters
+    ----------
+    out : tensor, or sequence of some
+    apart : sequence
+        What may share none.
+    in_step : sequence
+        What may share that of the same elements.
+    """
+    for each in out if isinstance(out, (tuple, list)) else (out,):
+        if isinstance(each, Tensor):
+            check_overlap(each, apart, apart=True, repeats=True)
+            check_overlap(each, in_step, repeats=True)
+
+
 def check_outs(function: str, out: Any, count: int) -> None:
     """Raise unless `out` are so many tensors."""
     if not isinstance(out, (tuple, list)):
@@ -166,6 +184,12 @@ def write_elementwise(
     if (records and primitive.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
         refuse_gradients(primitive.function_name, True)
     target = out._array
+    if type(target) is np.ndarray and any(
+        overlaps(target, each) == (True, False)
+        for each in arrays_among(operands)
+        if each is not target and np.may_share_memory(each, target)
+    ):
+        raise RuntimeError(OVERLAPS_PARTLY)
     if primitive.out_differs and not _becomes_real(array, operands):
         check_out_dtype(primitive.out_differs, out, dtypes.of_numpy(array.dtype))
     if array.dtype is not target.dtype and not dtypes.can_cast(
@@ -175,12 +199,6 @@ def write_elementwise(
             f"result type {dtypes.of_numpy(array.dtype).scalar_name} can't be cast to the desired "
             f"output type {out.dtype.scalar_name}"
         )
-    if type(target) is np.ndarray and any(
-        overlaps(target, each) == (True, False)
-        for each in arrays_among(operands)
-        if each is not target and np.may_share_memory(each, target)
-    ):
-        raise RuntimeError(OVERLAPS_PARTLY)
     if target.shape == array.shape:
         return write(array, out)
     if any(operand is target for operand in operands):

@@ -263,6 +263,7 @@ def _check_std(std: Any) -> None:
     f"normal(float mean, Tensor std, *, {RANDOM}, Tensor? out=None)",
     f"normal(float mean, float std, size size, *, {RANDOM}, Tensor? out=None, {OPTIONS})",
     method=False,
+    in_step=("mean", "std"),
 )
 def normal(
     mean: Any, std: Any, size: Any, generator: Any, out: Any, dtype: Any, requires_grad: Any
@@ -318,6 +319,7 @@ def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtype
 @declare(
     f"bernoulli(Tensor input, *, {RANDOM}, Tensor? out=None)",
     f"bernoulli(Tensor input, float p, *, {RANDOM})",
+    in_step=("input",),
     dispatched=True,
 )
 def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:

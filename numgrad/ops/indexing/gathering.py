@@ -166,6 +166,8 @@ def length_of(input: Tensor, dim: int) -> int:
 @declare(
     "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)",
     dispatched=True,
+    apart=("input",),
+    in_step=("index",),
 )
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
@@ -246,7 +248,11 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@declare("take(Tensor input, Tensor index, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "take(Tensor input, Tensor index, *, Tensor? out=None)",
+    dispatched=True,
+    apart=("input", "index"),
+)
 def take(input: Tensor, index: Tensor, out: Tensor | None) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -296,6 +302,7 @@ def flat_index(positions: Array, size: int) -> Array:
 @declare(
     "take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor? out=None)",
     dispatched=True,
+    apart=("input",),
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.

@@ -138,7 +138,11 @@ _MASKED_SCATTER: Primitive = Primitive(
 )
 
 
-@declare("masked_select(Tensor input, Tensor mask, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "masked_select(Tensor input, Tensor mask, *, Tensor? out=None)",
+    dispatched=True,
+    apart=("input",),
+)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.
 
@@ -219,7 +223,7 @@ def _check_count(mask: Array, size: int, ndim: int) -> Array:
     return mask
 
 
-@declare("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None)")
+@declare("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None)", apart=("input",))
 def nonzero(input: Tensor, as_tuple: bool) -> Any:
     """Return the positions of the elements that are not 0, a row for each. No gradient flows.
 

@@ -216,6 +216,8 @@ def read_scatter(
     "scatter(Tensor input, int dim, Tensor index, number value, *, str reduce, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "src"),
+    in_step=("input",),
 )
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any, reduce: str | None
@@ -268,6 +270,8 @@ def scatter(
     "scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "src"),
+    in_step=("input",),
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.

@@ -219,6 +219,7 @@ def _deprecated(name: str, factors: str) -> tuple[str, str]:
     inplace=True,
     dispatched=True,
     deprecated=_deprecated("addmm", "Tensor mat1, Tensor mat2"),
+    in_step=("input",),
 )
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -267,6 +268,7 @@ def addmm(
     inplace=True,
     dispatched=True,
     deprecated=_deprecated("addmv", "Tensor mat, Tensor vec"),
+    in_step=("input",),
 )
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -305,6 +307,8 @@ def addmv(
     inplace=True,
     dispatched=True,
     deprecated=_deprecated("addr", "Tensor vec1, Tensor vec2"),
+    apart=("vec1",),
+    in_step=("input", "vec2"),
 )
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -353,6 +357,7 @@ def addr(
     inplace=True,
     dispatched=True,
     deprecated=_deprecated("baddbmm", "Tensor batch1, Tensor batch2"),
+    in_step=("input",),
 )
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -399,6 +404,7 @@ def baddbmm(
     inplace=True,
     dispatched=True,
     deprecated=_deprecated("addbmm", "Tensor batch1, Tensor batch2"),
+    in_step=("input",),
 )
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None

@@ -155,7 +155,13 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return unsafe_view(product, shape)
 
 
-@declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",), dispatched=True)
+@declare(
+    "outer(Tensor input, Tensor vec2, *, Tensor? out=None)",
+    aliases=("ger",),
+    dispatched=True,
+    apart=("input",),
+    in_step=("vec2",),
+)
 def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
@@ -311,7 +317,11 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     return reshape(product, (*rows, *columns))
 
 
-@declare("kron(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "kron(Tensor input, Tensor other, *, Tensor? out=None)",
+    dispatched=True,
+    apart=("input", "other"),
+)
 def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the Kronecker product: every element of `input` times the whole of `other`.
 

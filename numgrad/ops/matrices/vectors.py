@@ -92,6 +92,7 @@ def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
     function=False,
     method=False,
     dispatched=True,
+    apart=("input", "other"),
 )
 def linalg_cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
     """Return the cross products of vectors of three elements.
@@ -117,7 +118,11 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
     return _cross(input, other, dim)
 
 
-@declare("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)",
+    dispatched=True,
+    apart=("input", "other"),
+)
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """Return what `linalg.cross` does, by default along the first dim that has three elements.
 

@@ -187,6 +187,7 @@ def _write_out(result: Tensor, out: Tensor | None) -> Tensor:
     method=False,
     aliases=("concat", "concatenate"),
     dispatched=True,
+    apart=("tensors",),
 )
 def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors joined along a dim that they have.
@@ -241,7 +242,12 @@ def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     return _write_out(result, out)
 
 
-@declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False, dispatched=True)
+@declare(
+    "stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)",
+    method=False,
+    dispatched=True,
+    apart=("tensors",),
+)
 def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors of one shape joined along a new dim.
 
@@ -351,7 +357,12 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least(tensors, _atleast_3d)
 
 
-@declare("hstack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+@declare(
+    "hstack(Tensor[] tensors, *, Tensor? out=None)",
+    method=False,
+    dispatched=True,
+    apart=("tensors",),
+)
 def hstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined side by side: along the second dim, or the only one.
 
@@ -368,6 +379,7 @@ def hstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     method=False,
     aliases=("row_stack",),
     dispatched=True,
+    apart=("tensors",),
 )
 def vstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined on top of each other: along the first dim, vectors as rows.
@@ -380,7 +392,12 @@ def vstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     return _write_out(cat(_all(tensors, "vstack", _atleast_2d), 0), out)
 
 
-@declare("dstack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+@declare(
+    "dstack(Tensor[] tensors, *, Tensor? out=None)",
+    method=False,
+    dispatched=True,
+    apart=("tensors",),
+)
 def dstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined along the third dim, with at least three dims.
 
@@ -395,7 +412,12 @@ def _as_column(input: Tensor) -> Tensor:
     return input if input._array.ndim > 1 else reshape(input, (input._array.size, 1))
 
 
-@declare("column_stack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+@declare(
+    "column_stack(Tensor[] tensors, *, Tensor? out=None)",
+    method=False,
+    dispatched=True,
+    apart=("tensors",),
+)
 def column_stack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined side by side, vectors as columns.
 

@@ -15,7 +15,13 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.loop_order import copy_order
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
-from numgrad.ops.core.out_argument import SAME_DTYPE, check_out, check_out_dtype, write
+from numgrad.ops.core.out_argument import (
+    SAME_DTYPE,
+    check_out,
+    check_out_dtype,
+    check_out_overlap,
+    write,
+)
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
@@ -106,6 +112,7 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
             bump_version(out)
             return out
         check_out("conj_physical", out)
+        check_out_overlap(out, (), (input,))
         check_out_dtype(SAME_DTYPE, out, input.dtype)
         return write(input._array, out, [input._array], warns=False)
     result: Tensor = primitive(input, out=out)

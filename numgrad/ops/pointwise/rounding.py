@@ -15,7 +15,7 @@ from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
-from numgrad.ops.core.out_argument import SAME_DTYPE, check_out_dtype
+from numgrad.ops.core.out_argument import SAME_DTYPE, check_out_dtype, check_out_overlap
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.movement.copies import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
@@ -34,6 +34,7 @@ def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     check_out_dtype(SAME_DTYPE, out, input.dtype)
     if out is None:
         return laid_out(clone(input), input)
+    check_out_overlap(out, (), (input,))
     return finish("round", input._array, out=out)
 
 

@@ -79,6 +79,7 @@ def _scan(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | N
     inplace=True,
     casts=True,
     dispatched=True,
+    in_step=("input",),
 )
 def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the sums of all elements up to each along `dim`.
@@ -215,6 +216,7 @@ _CUMPROD: Primitive = Primitive(
     inplace=True,
     casts=True,
     dispatched=True,
+    in_step=("input",),
 )
 def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the products of all elements up to each along `dim`.
@@ -291,7 +293,9 @@ _LOGCUMSUMEXP: Primitive = Primitive(
 )
 
 
-@declare("logcumsumexp(Tensor input, int dim, *, Tensor? out=None)", dispatched=True)
+@declare(
+    "logcumsumexp(Tensor input, int dim, *, Tensor? out=None)", dispatched=True, in_step=("input",)
+)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Return the logarithms of the cumulative sums of exponentials along `dim`, without overflow.
 

@@ -232,6 +232,7 @@ def _check_real(input: Tensor, function: str) -> None:
     "sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[]? out=None)",
     "sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[]? out=None)",
     dispatched=True,
+    in_step=("input",),
 )
 def sort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Any:
     """Return the elements in order along a dim, and the positions they came from.
@@ -282,7 +283,7 @@ def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> T
     return result
 
 
-@declare("msort(Tensor input, *, Tensor? out=None)", dispatched=True)
+@declare("msort(Tensor input, *, Tensor? out=None)", dispatched=True, in_step=("input",))
 def msort(input: Tensor) -> Tensor:
     """Return the elements in ascending order along the first dim; see `sort`.
 
@@ -298,6 +299,7 @@ def msort(input: Tensor) -> Tensor:
     "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, "
     "Tensor[]? out=None)",
     dispatched=True,
+    in_step=("input",),
 )
 def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
@@ -333,6 +335,7 @@ def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
 @declare(
     "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)",
     dispatched=True,
+    apart=("input",),
 )
 def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     """Return the k-th smallest element along a dim, and where it came from; k counts from 1.

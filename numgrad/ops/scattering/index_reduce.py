@@ -95,6 +95,8 @@ def _check_kind(input: Tensor, reduce: str, include_self: bool) -> None:
     "bool include_self=True, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "source"),
+    in_step=("input",),
 )
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool

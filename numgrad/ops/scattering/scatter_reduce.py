@@ -69,6 +69,8 @@ _SCATTER_REDUCE: Primitive = Primitive(
     "bool include_self=True, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    apart=("index", "src"),
+    in_step=("input",),
 )
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool

@@ -68,6 +68,8 @@ class Declaration:
         Whether numbers in the place of tensors are operands of the one primitive that it applies.
     factors : tuple of str
         Numbers that are such operands where they are floats that every dtype holds.
+    apart, in_step : tuple of str
+        Tensors that share no memory with `out`, or only element for element.
     itself : str
         When calls return their first tensor as it is; see `declare`.
     """
@@ -88,6 +90,8 @@ class Declaration:
         direct: bool = False,
         factors: tuple[str, ...] = (),
         itself: str = "",
+        apart: tuple[str, ...] = (),
+        in_step: tuple[str, ...] = (),
     ) -> None:
         self.rule, self.bound, self.perform = rule, bound, perform
         if bound:
@@ -98,6 +102,7 @@ class Declaration:
         self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
         self.calls, self.direct, self.factors, self.itself = calls, direct, factors, itself
+        self.apart, self.in_step = apart, in_step
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 

@@ -31,7 +31,7 @@ from numgrad.graph.upward import upward
 from numgrad.math.functions import OTHER_NAMES
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
-from numgrad.ops.core.out_argument import write_result
+from numgrad.ops.core.out_argument import check_out_overlap, write_result
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
@@ -76,7 +76,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
         names.update(read=declaration.read, write=declaration.write, again=function)
-        names.update(perform=declaration.perform)
+        names.update(perform=declaration.perform, check_out_overlap=check_out_overlap)
         if declaration.calls is not None:
             names.update(declaration.calls.names)
         made: dict[str, Any] = {}
@@ -209,6 +209,8 @@ def declare(
     itself: str = "",
     deprecated: tuple[str, ...] = (),
     write: Callable[..., Any] = write_result,
+    apart: tuple[str, ...] = (),
+    in_step: tuple[str, ...] = (),
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -249,6 +251,8 @@ def declare(
         Signatures that are tried when no other fits, and warned of.
     write : function
         What writes the result to `out`, of the function's name and the two, if the rule does not.
+    apart, in_step : tuple of str
+        Tensors that share no memory with `out`, or only element for element: as PyTorch has it.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -294,6 +298,8 @@ def declare(
                 direct=is_direct and writes,
                 factors=factors,
                 itself=itself,
+                apart=apart,
+                in_step=in_step,
             )
             if declaration.calls is not None:
                 check_remembered(declaration)

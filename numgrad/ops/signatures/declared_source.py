@@ -140,12 +140,19 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     arguments = ", ".join([*["self"] * declaration.bound, *handed])
     if declaration.writes:
         return [f"    return perform({arguments})"]
-    call = f"rule({arguments})"
+    call, out = f"rule({arguments})", known.get("out")
+    checks = []
+    if out is not None and (declaration.apart or declaration.in_step):
+        read = [
+            tuple_of([known[n] for n in each]) for each in (declaration.apart, declaration.in_step)
+        ]
+        checks = [f"check_out_overlap({', '.join([out, *read])})"]
     if declaration.finish is None:
-        out = known.get("out")
         if out is None or "out" in declaration.handed:
-            return [f"    return {call}"]
+            checked = [f"    if {out} is not None:", f"        {checks[0]}"] if checks else []
+            return [*checked, f"    return {call}"]
         lines = [f"    if {out} is None:", f"        return {call}"]
+        lines += [f"    {each}" for each in checks]
         if declaration.casts:
             lines += ["    if dtype is None:", f"        dtype = {out}.dtype"]
         return [*lines, f"    return write({declaration.name!r}, {call}, {out})"]

@@ -361,6 +361,7 @@ _RENORM = Primitive(
     "renorm(Tensor input, number p, int dim, number maxnorm, *, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    in_step=("input",),
 )
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Return a tensor whose parts along a dim have p-norms of `maxnorm` at most: longer are scaled.

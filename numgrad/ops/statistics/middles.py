@@ -121,6 +121,7 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
     "median(Tensor input)",
     "median(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
     dispatched=True,
+    in_step=("input",),
 )
 def median(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the median of all elements, or those along a dim with positions.
@@ -155,6 +156,7 @@ def median(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     "nanmedian(Tensor input)",
     "nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
     dispatched=True,
+    in_step=("input",),
 )
 def nanmedian(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the median of the elements that are numbers, nan only where none is; see `median`.
@@ -167,7 +169,9 @@ def nanmedian(input: Tensor, dim: int | None, keepdim: bool) -> Any:
 
 
 @declare(
-    "mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)", dispatched=True
+    "mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
+    in_step=("input",),
 )
 def mode(input: Tensor, dim: int, keepdim: bool) -> Any:
     """Return the elements that occur most often along a dim, and where each does so last.
