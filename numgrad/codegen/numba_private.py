@@ -220,15 +220,18 @@ def fill_tables() -> None:
 def begin_without_tables() -> Iterator[None]:
     """Let a compiler of Numba's begin without filling its tables; under its lock.
 
-    It can write down arithmetic, conversions and elements of arrays; where it is asked for another
-    function, it fills the tables after all.
+    It can write down arithmetic, conversions, elements of arrays, and what this package declares.
+    Before another function is written down, the tables are filled: so that its type is known.
     """
     typing, target = cpu_target.typing_context, cpu_target.target_context
     for module in ("builtins", "numbers", "tupleobj"):
         import_module(f"numba.cpython.{module}")
     rtsys.initialize(target)
     target.install_registry(lowering_registry)
-    typing.refresh = target.refresh = lambda: None
+    typing.refresh = lambda: None
+    # The compiler copies this context, and Numba asks the copy for functions that there may not be:
+    # it learns what was declared in the meantime, and no more.
+    target.refresh = lambda: target.install_registry(lowering_registry)
     try:
         yield
     finally:

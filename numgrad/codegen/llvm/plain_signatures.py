@@ -64,10 +64,13 @@ def plain_type(value: Any) -> Any:
 
 
 def plain_attribute(kind: Any, name: str) -> Any:
-    """Return the type of an attribute of an array; None if Numba has to say."""
+    """Return the type of an attribute of an array, or of its dtype; None if Numba has to say."""
+    if isinstance(kind, types.DType) and kind.dtype in _NUMBERS:
+        return {"type": types.NumberClass(kind.dtype)}.get(name)
     if not isinstance(kind, types.Array):
         return None
-    return {"size": types.intp, "shape": types.UniTuple(types.intp, kind.ndim)}.get(name)
+    known = {"size": types.intp, "shape": types.UniTuple(types.intp, kind.ndim)}
+    return {**known, "dtype": types.DType(kind.dtype)}.get(name)
 
 
 def plain_signature(function: Any, operands: tuple[Any, ...]) -> Any:

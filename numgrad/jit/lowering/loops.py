@@ -13,6 +13,7 @@ from typing import Any
 
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import replaced, without_known
+from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 
@@ -114,15 +115,16 @@ class Loop:
 
 
 def change_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
-    """Return the graph with something done to the body of each of its loops."""
+    """Return the graph with something done to the body of each of its loops, over vectors too."""
     new: dict[Value, Value] = {}
     for value in graph.values():
         loop = value.attributes.get("primitive")
-        if isinstance(loop, Loop):
+        if isinstance(loop, Loop | Rows):
             body = change(loop.graph)
             if body is not loop.graph:
                 fresh = replaced(value, new)
-                smaller = loop.with_body(body, loop.carries, loop.rows)
+                counts = (loop.carries, loop.rows) if isinstance(loop, Loop) else ()
+                smaller = loop.with_body(body, *counts)
                 fresh.attributes = {**fresh.attributes, "primitive": smaller}
                 new[value] = fresh
                 continue

@@ -50,6 +50,10 @@ class Rows:
         """Return shape and dtype of each result."""
         return [((self.count, *output.shape), output.dtype) for output in self.graph.outputs]
 
+    def with_body(self, graph: Graph) -> Rows:
+        """Return a loop over the same vectors with another body."""
+        return Rows(graph)
+
     def specialised(self, operands: Sequence[Value]) -> tuple[Rows, list[Value]] | None:
         """Return the loop without operands that are numbers, repeated, or there twice.
 

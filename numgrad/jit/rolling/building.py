@@ -36,6 +36,10 @@ def with_loop(turns: Turns) -> Graph:
     handed = [*used, *(carry.made for carry in turns.carries)]
     if any(turns.body[made].operation == "call" for made in handed):
         raise Unlike  # its results are had by other operations, which are not of the same turn
+    if any(0 in turns.body[made].shape for made in handed) or any(
+        0 in value.shape for value in turns.rows.values()
+    ):
+        raise Unlike  # as many rows as a loop has turns, which is not known
     before = constant(0, np.dtype(bool)).number
     reverse = _is_reverse(turns)
     last = {made for made, when in used.items() if when == {count - 1}}

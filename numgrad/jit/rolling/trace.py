@@ -21,7 +21,9 @@ class Trace:
         self.weights = [_weight(value) for value in values]
         self.place = {value: k for k, value in enumerate(values)}
         self.last_used = [0] * len(values)
-        self.parts: dict[int, int] = {}  # of calls, the last of the results that are had of them
+        # Of calls, the last of the results that are had of them; of what a loop stacks whose turns
+        # are not known, who takes it last.
+        self.parts: dict[int, int] = {}
         for k, operation in enumerate(self.operations):
             for base in operation.bases:
                 made = self.place.get(base)
@@ -33,6 +35,7 @@ class Trace:
             made = self.place.get(followed_back(output)[1])
             if made is not None:
                 self.last_used[made] = len(values)
+        self.parts |= {k: self.last_used[k] for k, value in enumerate(values) if 0 in value.shape}
 
 
 def _weight(value: Value) -> int:

@@ -45,18 +45,22 @@ def test_signatures_are_numbas(count: int) -> None:
 
 def test_attributes_are_numbas() -> None:
     fill_tables()
-    for kind, name in itertools.product(NUMBERS, ["shape", "size"]):
-        own = plain_attribute(kind, name)
-        assert own is None or own == cpu_target.typing_context.resolve_getattr(kind, name)
-        assert (own is not None) == isinstance(kind, types.Array)
+    context, known = cpu_target.typing_context, 0
+    for kind in (*NUMBERS, *(types.DType(each) for each in NUMBERS[:6])):
+        for name in ("shape", "size", "dtype", "type"):
+            own = plain_attribute(kind, name)
+            assert own is None or own == context.resolve_getattr(kind, name)
+            known += own is not None
+        assert not isinstance(kind, types.Array) or plain_attribute(kind, "shape") is not None
+    assert known > 10
 
 
 PROGRAM = """
 import numpy as np, numgrad as ng
 from numgrad.codegen import numba_private
-def fill():
+def fill(context):
     raise AssertionError("Numba was asked")
-numba_private.cpu_target.target_context.refresh = fill
+type(numba_private.cpu_target.target_context).refresh = fill
 x = np.array([1.0, 2.0, 3.0])
 def f(x):
     return (ng.exp(-x[1:]) * (x[:-1] - 0.5) ** 2).sum()
@@ -69,3 +73,13 @@ def test_a_function_of_numbers_is_compiled_without_numbas_tables() -> None:
     """Filling them took a quarter of a first call."""
     eager = "import numgrad as ng\nx = ng.ones(3, dtype=ng.float64)\n"
     assert ended_well(eager + PROGRAM, NUMGRAD_CACHE_DIR="off") == "True\n"
+
+
+def test_a_function_that_was_declared_while_a_kernel_was_compiled_is_known_to_it() -> None:
+    """A Bessel function declares its parts as a loop of many numbers is typed."""
+    program = """
+import numgrad as ng
+x = ng.zeros(100_000, dtype=ng.float64)
+print(ng.special.bessel_j0(x).sum().item())
+"""
+    assert ended_well(program, NUMGRAD_CACHE_DIR="off") == "100000.0\n"

@@ -10,6 +10,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.unit_vectors import Rows
 
 F64 = ng.float64
 
@@ -88,3 +89,33 @@ def test_a_filter_that_takes_determinants_compiles_in_constant_size() -> None:
         assert _loops(graph) == 2
         sizes.append(len(graph.values()))
     assert sizes[0] == sizes[1]
+
+
+def test_directions_within_directions_become_loops() -> None:
+    """A Jacobian of a Jacobian writes the inner one's columns out, alike each."""
+
+    def chosen(a: Any) -> Any:
+        return ng.func.cond(
+            a.sum() > 0, lambda a: ng.linalg.solve(a, a[0]).sin().sum(), lambda a: a.sum(), a
+        )
+
+    second = ng.func.jacfwd(ng.func.jacfwd(chosen))
+    compiled = ng.jit(second)
+    graph = compiled.lower(_start()).graph
+    bodies = [value.attributes.get("primitive") for value in graph.values()]
+    (rows,) = [each.graph for each in bodies if isinstance(each, Rows)]
+    assert _loops(rows) < 9
+    np.testing.assert_allclose(compiled(_start()).numpy(), second(_start()).numpy(), atol=1e-12)
+
+
+def test_what_loops_of_unknown_length_stack_stays_in_the_turn_that_takes_it() -> None:
+    """It has no shape by which a loop around could stack it."""
+
+    def doubled(x: Any) -> Any:
+        return ng.func.while_loop(lambda c: c.sum() < 60, lambda c: c * c, x).sum()
+
+    def pushed(x: Any) -> Any:  # each column is two loops, the second of which takes a stack
+        return ng.func.jvp(ng.func.jacfwd(doubled), (x,), (x,))[1]
+
+    x = ng.tensor([1.5, 2.0, 1.2, 0.7], dtype=F64)
+    np.testing.assert_allclose(ng.jit(pushed)(x).numpy(), pushed(x).numpy(), rtol=1e-12)
