@@ -20,8 +20,6 @@ from numgrad.func.control.arguments import Leaves, read_leaves
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.argument_tensor import stand_for
-from numgrad.jit.front.tracer import Tracer
 
 __all__ = ["Returned", "compare_without_numbers"]
 
@@ -121,6 +119,10 @@ def compare_without_numbers(
     """
     if modes.dual is not None:  # tangents are not traced
         return
+    # What traces is loaded when something is traced first.
+    from numgrad.jit.front.argument_tensor import stand_for
+    from numgrad.jit.front.tracer import Tracer
+
     tracer = Tracer()
     try:
         with tracer.open():

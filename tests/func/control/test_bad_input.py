@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -236,3 +238,17 @@ def test_a_star_import_leaves_pythons_map_alone() -> None:
     assert names["scan"] is func.scan
     assert dir(func) == sorted({*names, "map"} - {"__builtins__"})
     assert all(callable(getattr(func, name)) for name in dir(func))
+
+
+def test_the_compiler_is_loaded_when_branches_are_first_compared():
+    """Importing the package is quicker without it."""
+    program = (
+        "import sys, numgrad as ng\n"
+        "def count(): return sum(name.startswith('numgrad.jit.front.trace') for name in sys.modules)\n"
+        "before = count()\n"
+        "ng.func.cond(ng.tensor(True), ng.sin, ng.cos, ng.ones(2))\n"
+        "print(before, count() > 0)"
+    )
+    command = [sys.executable, "-c", program]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert output.split() == ["0", "True"]
