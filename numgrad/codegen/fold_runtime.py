@@ -240,22 +240,17 @@ def _make(run: Any, combine_lanes: Any) -> Any:
 
     @inline
     def fold_rows(values, rows, lanes, block, width, out, identity):  # type: ignore[no-untyped-def]
-        """Combine rows of `width` values to the elements of `out`.
-
-        Those of each block are in its lanes already.
-        """
+        """Combine rows of `width` values, the results of blocks, to the elements of `out`."""
         if rows == 0:
             for i in range(width):
                 store(out, i, identity)
             return
-        held = lanes  # rows of a block that are there
-        blocks = (rows + block - 1) // block
-        while blocks > 0:
+        while rows > 1:
+            blocks = (rows + block - 1) // block
             for k in range(blocks):
-                count = lesser(held, rows - k * block)
-                combine_lanes(values, k * width, k * held * width, count, lanes, width)
-            held, rows = block, blocks
-            blocks = (rows + block - 1) // block if rows > 1 else 0
+                count = lesser(block, rows - k * block)
+                combine_lanes(values, k * width, k * block * width, count, lanes, width)
+            rows = blocks
         for i in range(width):
             store(out, i, element(values, i))
 
@@ -265,5 +260,5 @@ def _make(run: Any, combine_lanes: Any) -> Any:
 for _kind, _combine in COMBINES.items():
     _join = globals()[f"join_{_kind}"]
     _run, _lanes = _make_run(_join, _combine), _make_combine_lanes(_join, _combine)
-    for _function in (_run, *_make(_run, _lanes)):
+    for _function in (_run, _lanes, *_make(_run, _lanes)):
         globals()[f"{_function.__name__}_{_kind}"] = _function

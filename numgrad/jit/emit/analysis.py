@@ -217,6 +217,7 @@ class Analysis:
             f"rows{k}": per_block,
             f"lanes{k}": lanes,
             f"dealt{k}": step,
+            f"held{k}": max(1, per_block // step),
             f"parts{k}": -(-rows // step),
             f"runs{k}": -(-rows * inner // SUM_BLOCK),
         }

@@ -5,7 +5,7 @@ The functions that combine, in the order of eager sums, are those of `numgrad.co
 
 from __future__ import annotations
 
-from numgrad.codegen.fold_passes import folding, identity, lane_of
+from numgrad.codegen.fold_passes import folding, identity
 from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.codegen.loops import (
     ZERO,
@@ -13,14 +13,16 @@ from numgrad.codegen.loops import (
     Expression,
     Fold,
     For,
+    Load,
     Name,
     Statement,
     Store,
+    call,
     combine,
     plus,
     times,
 )
-from numgrad.jit.emit.nest_parts import ITEM, NestParts
+from numgrad.jit.emit.nest_parts import ITEM, LANE, NestParts
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import size_code
 from numgrad.jit.emit.statements import comment_of
@@ -92,31 +94,34 @@ class BlockFolds:
         lines.append(fold if self.facts.loops.rows else self.parts.in_rows(fold))
 
     def over_rows(self, output: LoopOutput, value: Expression, here: Pass) -> None:
-        """Add rows up, those of a block dealt out among lanes of partial sums."""
+        """Add rows up, those of a block dealt out among lanes of partial sums.
+
+        When an item is done, which has whole blocks, the lanes of each are combined.
+        """
         parts, code, loops, kind = self.parts, self.code, self.facts.loops, kind_of(output)
         target, comment = self.facts.targets[output], comment_of(output.value)
         assert target is not None
         size = product([loops.sizes[a] for a in range(len(output.axes)) if a not in output.reduced])
-        rows = product([loop.size for loop in loops.rows])
         lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("dealt"))
-        partial, dtype = Name(f"p{self.result(output)}"), output.value.dtype
-        count = parts.counted("parts") * parts.counted("lanes")
-        parts.partials[partial.id] = dtype, count * size
-        nothing, width = identity(kind, dtype), code.size(size)
-        first = plus(code.place_in_item(target), times("lane", width))
-        start: Statement = Store(partial, first, nothing)
-        for position, loop in reversed(list(enumerate(loops.inner))):
-            start = For(loop.index, *parts.bounds(position), [start])
-        end = combine("-", plus("last_row", step), 1)
-        first_lane, last_lane = (
-            times(combine("//", row, step), lanes) for row in (Name("first_row"), end)
-        )
-        parts.item_start.append(For("lane", first_lane, last_lane, [start]))
-        row = code.flat(loops.rows)
-        lane = code.of_row(times(lane_of(row, combine("//", row, step), lanes), width))
-        place, run = plus(code.place(target), lane), parts.over_rows
-        here.lines.append(Fold(partial.id, kind, value, run, (), dtype, comment, place=place))
-        sizes = size_code(rows), lanes, step, size_code(size)
+        result, dtype = self.result(output), output.value.dtype
+        nothing, room = identity(kind, dtype), Name(f"b{result}")
+        width, column = parts.width_of_rows(room.id, dtype, self.is_whole)
+        held = times(lanes, width)
+        cleared = [Store(room, Name("lane"), nothing)]
+        parts.item_start.append(For("lane", ZERO, times(parts.blocks_of_item(), held), cleared))
+        place = plus(code.of_row(times(LANE, width)), column)
+        here.lines.append(Fold(room.id, kind, value, "", (), dtype, comment, place=place))
+        partial = Name(f"p{result}")
+        parts.partials[partial.id] = dtype, parts.counted("parts") * size
+        start, of_item = times("held", held), combine("-", "last_row", "first_row")
+        rows = call(Name("min"), lanes, combine("-", of_item, times("held", step)))
+        combined = folding("combine_lanes", kind, room, 0, start, rows, lanes, width)
+        block = plus(combine("//", "first_row", step), "held")
+        to = plus(code.place_in_item(target), times(block, code.size(size)))
+        stored = parts.over_columns([Store(partial, to, Load(room, column))])
+        each = For("held", ZERO, parts.blocks_of_item(), [Do(combined), *stored])
+        parts.item_end.append(each)
+        sizes = size_code(parts.counted("parts")), lanes, step, size_code(size)
         total = folding("fold_rows", kind, partial, *sizes, parts.buffer(output.value), nothing)
         parts.combining.append(Do(total, comment))
 

@@ -237,7 +237,9 @@ class LoopNest:
 
     def before_items(self, values: Mapping[str, int] | None) -> list[Statement]:
         """Return what stands in front of the loop over items; given the sizes, for just these."""
-        length = SUM_BLOCK if values is None else min(SUM_BLOCK, self.facts.length(values))
+        length = SUM_BLOCK
+        if values is not None and not self.is_narrow:
+            length = min(length, self.facts.length(values))
         rooms = self.parts.rooms if self.is_near else self.parts.rooms | self.rooms_between
         runs = [on_stack(name, *of_run) for name, of_run in self.parts.runs.items()]
         return [*rooms_of_blocks(rooms, length, f"blocks_{self.position}"), *runs, *self.code.top]
@@ -286,15 +288,26 @@ class LoopNest:
             head.append(Assign("first_row", combine("*", "block", f"rows{k}")))
             head.append(Assign("last_row", call(Name("min"), end, total)))
             body = self._over_rows(body)
-        return [*head, *self.parts.item_start, *body]
+        return [*head, *self.parts.item_start, *body, *self.parts.item_end]
 
     def _over_rows(self, body: list[Statement]) -> list[Statement]:
-        """Return the loop over the rows of an item; of narrow ones, with functions of many."""
+        """Return the loop over the rows of an item, in groups of as many as there are lanes."""
         rows = For(self.parts.over_rows, Name("first_row"), Name("last_row"), body)
-        if not self.is_narrow or not is_by_rows(rows):
+        if not self.nest.blocked or not is_by_rows(rows):
+            return self._over_group(replace(rows, body=[*self.parts.lane(False), *body]))
+        lanes = size_code(self.parts.counted("lanes"))
+        end = Assign("group_end", call(Name("min"), combine("+", "group", lanes), "last_row"))
+        body = [*self.parts.lane(True), *body]
+        lines = self._over_group(For(rows.index, Name("group"), Name("group_end"), body))
+        return [For("group", rows.first, rows.last, [end, *lines], lanes)]
+
+    def _over_group(self, rows: For) -> list[Statement]:
+        """Return a loop over rows; of narrow ones, with functions of many."""
+        is_narrow = self.is_narrow and not self.is_near
+        if not is_narrow or not is_by_rows(rows):
             decode = self.decoded("row", self.loops.rows) if len(self.loops.rows) > 1 else []
-            rows = replace(rows, body=[*decode, *body])
-            return in_inner_loops([rows], self._phases) if self.is_narrow else [rows]
+            rows = replace(rows, body=[*decode, *rows.body])
+            return in_inner_loops([rows], self._phases) if is_narrow else [rows]
         length = self.code.size(self.loops.inner[-1].size)
         lines = functions_apart(rows, length, self._room_of_block, self._is_real, self._counted)
         return in_inner_loops(lines, self._phases)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import SUM_BLOCK
-from numgrad.codegen.fold_passes import folding, identity
+from numgrad.codegen.fold_passes import folding, identity, lane_of
 from numgrad.codegen.loops import (
+    ONE,
     ZERO,
     Assign,
     Expression,
     Fold,
+    For,
     Name,
     Statement,
     Store,
@@ -23,15 +25,16 @@ from numgrad.codegen.loops import (
     times,
 )
 from numgrad.jit.emit.analysis import Analysis
-from numgrad.jit.emit.scalar_code import size_code
+from numgrad.jit.emit.scalar_code import new_array, size_code
 from numgrad.jit.emit.statements import ElementCode
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Size, product, symbol
 from numgrad.jit.schedule.nests import LoopOutput
 
-__all__ = ["ITEM", "NestParts"]
+__all__ = ["ITEM", "LANE", "NestParts"]
 
 ITEM = Name("item")  # the index of the loop over items, which threads share
+LANE = Name("at_lane")  # of a row, where rows are added up
 (_LEVELS,) = names("numgrad.codegen.fold_runtime", "LEVELS")
 
 
@@ -48,6 +51,8 @@ class NestParts:
     ----------
     item_start : list of Statement
         In front of the rows of an item.
+    item_end : list of Statement
+        Behind them.
     combining, checks : list of Statement
         When all items are done: what combines their results, and what looks at these then.
     rooms : dict
@@ -61,6 +66,7 @@ class NestParts:
     def __init__(self, facts: Analysis, code: ElementCode) -> None:
         self.facts, self.code, self.position = facts, code, facts.position
         self.item_start: list[Statement] = []
+        self.item_end: list[Statement] = []
         self.combining: list[Statement] = []
         self.checks: list[Statement] = []
         self.rooms: dict[str, np.dtype[Any]] = {}
@@ -146,6 +152,57 @@ class NestParts:
         """The index of the loop over the rows of an item."""
         rows = self.facts.loops.rows
         return rows[0].index if len(rows) == 1 else "row"
+
+    def width_of_rows(
+        self, name: str, dtype: np.dtype[Any], is_whole: bool
+    ) -> tuple[Expression, Expression]:
+        """Make an array for the lanes of rows of an item; `is_whole` if that is all, and few.
+
+        Returns
+        -------
+        width : expression
+            How many elements of a row an item has.
+        column : expression
+            Which of them an element is.
+        """
+        loops, code = self.facts.loops, self.code
+        if self.facts.visits_rows:
+            size = product([loop.size for loop in loops.inner])
+            count = self.counted("held") * self.counted("lanes") * size
+            if is_whole:
+                self.runs[name] = dtype, 2 * SUM_BLOCK
+            else:
+                code.top.append(new_array(name, code.size(count), dtype))
+            return code.size(size), code.flat(loops.inner)
+        self.runs[name] = dtype, SUM_BLOCK  # there are fewer lanes the wider rows are
+        return (combine("-", "hi", "lo"), code.offset()) if loops.inner else (ONE, ZERO)
+
+    def over_columns(self, body: list[Statement]) -> list[Statement]:
+        """Return loops over the elements of a row that an item has."""
+        for position, loop in reversed(list(enumerate(self.facts.loops.inner))):
+            body = [For(loop.index, *self.bounds(position), body)]
+        return body
+
+    def blocks_of_item(self) -> Expression:
+        """Return how many blocks of rows that are added up an item has."""
+        if not self.facts.appends:
+            return ONE
+        rows, step = combine("-", "last_row", "first_row"), size_code(self.counted("dealt"))
+        return combine("//", combine("-", plus(rows, step), 1), step)
+
+    def lane(self, is_first: bool) -> list[Statement]:
+        """Return what finds the lane of a row; perhaps a group begins with the first of them."""
+        if not self.facts.nest.blocked:
+            return []
+        row = self.code.flat(self.facts.loops.rows)
+        lanes, step = size_code(self.counted("lanes")), size_code(self.counted("dealt"))
+        if is_first:
+            within: Expression = combine("-", row, "group")
+        elif self.facts.appends:
+            within = lane_of(row, combine("//", combine("-", row, "first_row"), step), lanes)
+        else:
+            within = combine("&", row, combine("-", lanes, 1))
+        return [Assign(LANE.id, within)]
 
     def bounds(self, position: int) -> tuple[Expression, Expression]:
         """Return the bounds of a loop within a row."""

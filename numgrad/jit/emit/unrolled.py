@@ -83,12 +83,12 @@ def _single_item(nest: LoopNest, sizes: Sizes) -> list[Statement]:
         length = nest.facts.length(sizes)
         is_long = rows >= MANY_ROWS and length >= UNROLLED_LANES
         item += [Assign("lo", ZERO), Assign("hi", unseen(length) if is_long else Number(length))]
-    body = nest.row()
+    body = [*parts.lane(False), *nest.row()]
     if nest.loops.rows:
         last = Number(rows)
         item += [Assign("block", ZERO), Assign("first_row", ZERO), Assign("last_row", last)]
         loop = For(parts.over_rows, ZERO, last, without_folds(body, parts.room, turns))
         body = distributed(loop, rows, nest.dtype_to_hand_on, nest.indices_of_rows("at_row"))
-    body = without_folds([*parts.item_start, *body], parts.room, turns)
+    body = without_folds([*parts.item_start, *body, *parts.item_end], parts.room, turns)
     lines = [*nest.before_items(sizes), *item, *body, *parts.finish]
     return without_stores(lines, nest.unread)

@@ -5,6 +5,7 @@ Sums are the backward pass of every kind of indexing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from numgrad.kernels.move.strides import (
 
 __all__ = [
     "add_at",
+    "adder_of_rows",
     "combine_of",
     "divide_by_counts",
     "identity_of",
@@ -106,6 +108,24 @@ def reduce_at(target: Array, places: Array, source: Array, reduce: str) -> None:
     rows = np.ascontiguousarray(source).reshape(places.size, target.shape[1])
     run = _rows(combine_of(reduce, target.dtype))
     run(target, np.ascontiguousarray(places).reshape(-1), rows)
+
+
+def adder_of_rows(rows: int, width: int, dtype: np.dtype[Any]) -> Callable[..., Array]:
+    """Return what adds rows to those of a copy, for contiguous arrays alike: see `add_at`.
+
+    Examples
+    --------
+    >>> adder_of_rows(2, 1, np.dtype(float))(np.zeros(2), np.ones(3), np.array([0, 1, 1]))
+    array([1., 2.])
+    """
+    run = _rows(combine_of("sum", dtype))
+
+    def call(array: Array, source: Array, index: Array) -> Array:
+        result = array.copy()
+        run(result.reshape(rows, width), index, source.reshape(-1, width))
+        return result
+
+    return call
 
 
 def add_at(target: Array, places: Array, source: Array) -> None:

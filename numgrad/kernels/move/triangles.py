@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
 
-__all__ = ["triangle"]
+__all__ = ["triangle", "triangle_of_few"]
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +24,25 @@ def _clear(data, columns, itemsize, rows, offset, lower):  # type: ignore[no-unt
         first, last = (edge, (number + 1) * width) if lower else (number * width, edge)
         for k in range(first, last):
             data[k] = 0
+
+
+def triangle_of_few(shape: tuple[int, ...], offset: int, lower: bool) -> Callable[[Array], Array]:
+    """Return what does `triangle` of arrays of a shape that are contiguous.
+
+    Examples
+    --------
+    >>> triangle_of_few((2, 2), 0, True)(np.ones((2, 2)))
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    cleared = np.flatnonzero(~triangle(np.ones(shape, np.bool_), offset, lower))
+
+    def run(array: Array) -> Array:
+        result = array.copy()
+        result.ravel()[cleared] = 0
+        return result
+
+    return run
 
 
 def triangle(array: Array, offset: int, lower: bool) -> Array:

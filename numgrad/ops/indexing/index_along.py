@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import in_rows, laid_out_like
+from numgrad.kernels.move.scatter import adder_of_rows
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.places import like_input
@@ -83,6 +85,19 @@ def _at(own: Array, dim: int, index: Array) -> Array:
     return take_indexed(with_dims(own), dim_indices(dim, index))
 
 
+def _add_quickly(array: Array, source: Array, dim: int, index: Array) -> Any:
+    """Return what adds few rows that lie as these do; None for what is no such case."""
+    if dim or not array.ndim or not index.ndim or 0 in (array.size, source.size):
+        return None
+    if array.size > FEW_ELEMENTS or 1 in array.shape or source.dtype != array.dtype:
+        return None
+    is_plain = array.flags.c_contiguous and source.flags.c_contiguous
+    is_plain = is_plain and source.shape == (index.size, *array.shape[1:])
+    if not is_plain:
+        return None
+    return adder_of_rows(array.shape[0], source.size // index.size, array.dtype)
+
+
 _INDEX_ADD_TO: Primitive = Primitive(
     "index_add",
     "IndexAddBackward0",
@@ -97,6 +112,7 @@ _INDEX_ADD_TO: Primitive = Primitive(
         ),
     ],
     linear=True,
+    quick=_add_quickly,
     named=lambda own, source, dim, index: (_at(own, dim, index), with_dims(source), "sum"),
     samples=[
         lambda make: (

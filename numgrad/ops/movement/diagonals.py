@@ -10,7 +10,7 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.kernels.move.strides import layout_of, strided_view
-from numgrad.kernels.move.triangles import triangle
+from numgrad.kernels.move.triangles import triangle, triangle_of_few
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
@@ -179,6 +179,9 @@ def _declare_triangle(name: str, lower: bool) -> Primitive:
         ["input"],
         [rule],
         linear=True,
+        few=lambda array, diagonal: (
+            None if 1 in array.shape else triangle_of_few(array.shape, diagonal, lower)
+        ),
         named=named,
         samples=[
             lambda make: (_triangle, [make(3, 3)], {"name": name, "diagonal": 0}),

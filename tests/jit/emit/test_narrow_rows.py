@@ -40,6 +40,14 @@ def test_bits_are_those_of_eager_calls(name: str, shape: tuple[int, int]) -> Non
     assert ng.jit(function)(x).numpy().tobytes() == function(x).numpy().tobytes()
 
 
+@pytest.mark.parametrize("shape", [(40, 3), (33, 9)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_of_dispatchers_are_those_of_eager_calls(name: str, shape: tuple[int, int]) -> None:
+    function, x = PROGRAMS[name], numbers(*shape)
+    dispatcher = ng.jit(function).lower(x).dispatcher
+    assert np.asarray(dispatcher(x.numpy())).tobytes() == function(x).numpy().tobytes()
+
+
 @pytest.mark.parametrize("name", ["differences", "of_differences", "logsumexp", "over_rows"])
 def test_functions_are_computed_of_several_rows_at_once(name: str) -> None:
     source = ng.jit(PROGRAMS[name]).lower(numbers(40, 20)).source
@@ -58,3 +66,20 @@ def test_rows_that_go_on_stay_one_loop() -> None:
     function = PROGRAMS["of_all"]
     x = numbers(70, 20)  # whose blocks end within rows
     assert ng.jit(function)(x).numpy().tobytes() == function(x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5, 300, 3), (2, 2100, 3), (300, 20, 5), (3, 40, 300)])
+def test_rows_are_added_up_where_their_lanes_are_near(shape: tuple[int, ...]) -> None:
+    x = ng.from_numpy(np.random.default_rng(0).standard_normal(shape))
+
+    def sums(x: Any) -> Any:
+        return (x * 2).sum(1), (x.exp() * 3).amax(1)
+
+    compiled = ng.jit(sums)
+    expected = [each.numpy().tobytes() for each in sums(x)]
+    dispatched = compiled.lower(x).dispatcher(x.numpy())
+    assert [each.numpy().tobytes() for each in compiled(x)] == expected
+    assert [each.tobytes() for each in dispatched] == expected
+    # Of each block one row is kept, and nothing is divided where elements are added.
+    rows = compiled.lower(x).source.split("for group in")[1].split("combine_lanes")[0]
+    assert "//" not in rows

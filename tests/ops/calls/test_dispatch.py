@@ -105,6 +105,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "slice_scatter by steps": lambda x, y: ng.slice_scatter(x, y[:, :2], dim=1, step=2),
     "tril": lambda x, y: x.tril(),
     "triu": lambda x, y: ng.triu(x, diagonal=-1),
+    "triu of several": lambda x, y: ng.triu(ng.stack((x, y)), 1) + ng.stack((x, y)).tril(-1),
     "triu in place": lambda x, y: (x * 1).triu_(1),
     "adjoint": lambda x, y: x.adjoint(),
     "trace": lambda x, y: x.trace(),
@@ -218,6 +219,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "index_select": lambda x, y: x.index_select(1, order_of(y)[0]),
     "index_select by one": lambda x, y: x.index_select(0, order_of(y, 0)[0, 0]),
     "index_add": lambda x, y: x.index_add(0, order_of(y, 0)[:, 1], y, alpha=2),
+    "index_add of a row": lambda x, y: y[0].index_add(0, order_of(y, 0)[:, 1], x[0, :3]),
+    "index_add of too many rows": lambda x, y: x.index_add(
+        0, order_of(y, 0)[:, 1].repeat(2), x.repeat(2, 1)
+    ),
     "index_add in place": lambda x, y: (x * 1).index_add_(1, order_of(y)[0], y),
     "index_copy": lambda x, y: x.index_copy(0, order_of(y, 0)[:, 0], y),
     "index_fill": lambda x, y: x.index_fill(1, order_of(y)[0, :2], 2.0),
@@ -460,6 +465,14 @@ def test_a_sequence_that_holds_a_tensor_twice_is_remembered() -> None:
     ng.vstack([x, other])[1].sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     assert other.grad.tolist() == [1.0, 1.0]
+
+
+def test_what_shares_memory_counts_writes_with_it_in_every_call() -> None:
+    for count in range(1, 6):
+        x = ng.ones(4)
+        y = x.view(ng.float32)
+        y.zero_()
+        assert x._version == y._version == 1, f"call {count}"
 
 
 def test_tensors_that_may_be_left_out_are_remembered() -> None:
