@@ -82,17 +82,15 @@ def _facts(function: Any) -> Any:
         return _facts(function.func), *function.keywords, *map(_fact, own)
     if isinstance(function, MethodType):
         return _facts(function.__func__), type(function.__self__)
-    return type(function)
+    return id(function)
 
 
 def _code_of(function: Any) -> Any:
-    """Return the code that `_facts` know a function by."""
-    while not isinstance(function, FunctionType):
-        inner = getattr(function, "func", None) or getattr(function, "__func__", None)
-        if inner is None:
-            return None
-        function = inner
-    return function.__code__
+    """Return what `_facts` know a function by: its code, or what else can be called."""
+    while isinstance(function, (functools.partial, MethodType)):
+        is_partial = isinstance(function, functools.partial)
+        function = function.func if is_partial else function.__func__
+    return function.__code__ if isinstance(function, FunctionType) else function
 
 
 def _content(cell: Any) -> Any:
