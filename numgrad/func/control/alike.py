@@ -88,8 +88,10 @@ def _facts(function: Any) -> Any:
 def _code_of(function: Any) -> Any:
     """Return what `_facts` know a function by: its code, or what else can be called."""
     while isinstance(function, (functools.partial, MethodType)):
-        is_partial = isinstance(function, functools.partial)
-        function = function.func if is_partial else function.__func__
+        if isinstance(function, functools.partial):
+            function = function.func
+        else:
+            function = function.__func__
     return function.__code__ if isinstance(function, FunctionType) else function
 
 
