@@ -89,6 +89,10 @@ class CallWriter:
             if each._array.size <= FEW_ELEMENTS
             and not any(np.may_share_memory(each._array, result._array) for result in results)
         }
+        # Who has one of these shares memory whose writes are counted: it is a view in all but name.
+        outputs = [each for step in steps.steps for each in step.outputs]
+        tensors = [each for each in (*arguments, *outputs) if isinstance(each, Tensor)]
+        self.counters = {id(each._counter) for each in tensors}
         self.arrays: dict[int, str] = {}  # what was read, or computed: the names of arrays
         # Whose array it is, None if it is that of two: they need not have one the next time.
         self.holders: dict[int, Value | None] = {}
@@ -217,7 +221,7 @@ class CallWriter:
         if not name and id(array) in self.constants:
             name = f"constant{place}"
             self.namespace[name] = array.copy("K")
-        if not name or not vars(tensor).keys() <= _OF_ANY:
+        if not name or not vars(tensor).keys() <= _OF_ANY or id(tensor._counter) in self.counters:
             return None
         value = Value(f"made{place}", None, False, False)
         value.array = name
@@ -227,6 +231,7 @@ class CallWriter:
             self.lines.append(f"{value.tensor} = wrap({name})")
             self.lines.append(f"{value.counter} = {value.tensor}._counter")
         self.values[id(tensor)] = value
+        self.counters.add(id(tensor._counter))
         return value
 
     def _read(self, number: int, step: Step) -> bool:

@@ -467,6 +467,14 @@ def test_a_sequence_that_holds_a_tensor_twice_is_remembered() -> None:
     assert other.grad.tolist() == [1.0, 1.0]
 
 
+def test_what_shares_memory_counts_writes_with_it_in_every_call() -> None:
+    for count in range(1, 6):
+        x = ng.ones(4)
+        y = x.view(ng.float32)
+        y.zero_()
+        assert x._version == y._version == 1, f"call {count}"
+
+
 def test_tensors_that_may_be_left_out_are_remembered() -> None:
     x, weight = ng.tensor([[1.0, 3.0]]), ng.tensor([2.0, 4.0])
     (calls,) = [DECLARED[functional.layer_norm].calls]

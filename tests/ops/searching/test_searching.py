@@ -338,3 +338,14 @@ def test_what_has_a_shape_of_its_own_runs_under_jit():
         assert [each.tolist() for each in found] == [
             each.tolist() for each in function(row, values)
         ]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_rows_of_any_length_are_searched(right: bool) -> None:
+    random = np.random.default_rng(0)
+    values = random.integers(-2, 42, 100)
+    for length in range(1, 70):
+        row = np.sort(random.integers(0, 40, length))
+        found = ng.searchsorted(ng.from_numpy(row), ng.from_numpy(values), right=right)
+        expected = np.searchsorted(row, values, "right" if right else "left")
+        np.testing.assert_array_equal(found, expected)
