@@ -32,7 +32,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["functions_apart", "in_segments", "is_by_rows"]
+__all__ = ["functions_apart", "has_functions", "in_segments", "is_by_rows"]
 
 _DEAR = frozenset(name for name, op in SCALAR_OPS.items() if op.flops >= SCALAR_OPS["exp"].flops)
 _BEGIN, _END, _AT = "strip", "strip_end", "at_strip"
@@ -40,7 +40,7 @@ _BEGIN, _END, _AT = "strip", "strip_end", "at_strip"
 Lines = list[Statement]
 
 
-def _has_functions(nodes: Any) -> bool:
+def has_functions(nodes: Any) -> bool:
     """Whether something is computed that takes as long as ``exp``."""
     found = (node for node in walk(nodes) if type(node) is Name and node.module == SCALAR)
     return any(node.id in _DEAR for node in found)
@@ -211,7 +211,7 @@ class _Apart:
     def loops(self, body: Lines) -> list[For]:
         """Return loops over the rows of a strip that do what stands in a row."""
         for k, line in enumerate(body):
-            if type(line) is For and _has_functions(line.body):
+            if type(line) is For and has_functions(line.body):
                 found = self._split(_Row(body[:k], line, body[k + 1 :]))
                 if found is not None:
                     first, functions, rest = found
@@ -284,11 +284,11 @@ def _leading_to_functions(made: dict[str, Assign]) -> list[str]:
     """Return the functions, and what of them other ones are computed of."""
     late: set[str] = set()
     for name, line in made.items():
-        if _has_functions(line.value) or late & names_in(line.value).keys():
+        if has_functions(line.value) or late & names_in(line.value).keys():
             late.add(name)
     flat: set[str] = set()
     for name, line in reversed(made.items()):
-        if name in late and (name in flat or _has_functions(line.value)):
+        if name in late and (name in flat or has_functions(line.value)):
             flat |= {name, *(late & names_in(line.value).keys())}
     return [name for name in made if name in flat]
 

@@ -33,7 +33,12 @@ from numgrad.codegen.loops import (
     combine,
     type_code,
 )
-from numgrad.codegen.narrow_rows import functions_apart, in_segments, is_by_rows
+from numgrad.codegen.narrow_rows import (
+    functions_apart,
+    has_functions,
+    in_segments,
+    is_by_rows,
+)
 from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts
@@ -291,9 +296,13 @@ class LoopNest:
         return [*head, *self.parts.item_start, *body, *self.parts.item_end]
 
     def _over_rows(self, body: list[Statement]) -> list[Statement]:
-        """Return the loop over the rows of an item, in groups of as many as there are lanes."""
+        """Return the loop over the rows of an item, in groups of as many as there are lanes.
+
+        Where functions are computed of several rows at once, these are more than a group has.
+        """
         rows = For(self.parts.over_rows, Name("first_row"), Name("last_row"), body)
-        if not self.nest.blocked or not is_by_rows(rows):
+        has_strips = self.is_narrow and has_functions(body)
+        if not self.nest.blocked or not is_by_rows(rows) or has_strips:
             return self._over_group(replace(rows, body=[*self.parts.lane(False), *body]))
         lanes = size_code(self.parts.counted("lanes"))
         end = Assign("group_end", call(Name("min"), combine("+", "group", lanes), "last_row"))
