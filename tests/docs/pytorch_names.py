@@ -31,6 +31,25 @@ PyTorch's names for storages, TorchScript and the innards of its compiler.
 
 This file is written by `python -m tests.docs.pytorch_names`, and the tests compare it with both
 libraries.
+
+PyTorch's own table of operations, with samples of calls and of wrong calls, is walked in both
+libraries by `python -m tests.opinfos`. What of it is not here, or not so:
+
+- Inner names: `_softmax_backward_data`, `native_dropout_backward` and
+  `max_pool2d_with_indices_backward` are what a backward pass does; for `_segment_reduce`,
+  `_native_batch_norm_legit`, `_batch_norm_with_update` and `_upsample_bilinear2d_aa` there are
+  `segment_reduce`, `native_batch_norm` and `interpolate`; for `_unsafe_masked_index` and
+  `_unsafe_masked_index_put_accumulate` indices and `index_put`; for `_safe_softmax` a `where`
+  around `softmax`; for `slice` the slices of Python.
+- The `options` of `linear_cross_entropy` say in how many parts PyTorch computes the loss, in less
+  memory: give `utils.checkpoint` a function of some rows.
+- `jit` refuses what writes to an argument (`batch_norm` and `instance_norm` with running
+  statistics, `embedding` with `max_norm`), results whose shape depends on numbers
+  (`masked_select`), and computing in float16.
+- An `out` that overlaps an operand is written to; only elementwise functions refuse it, as
+  PyTorch's do. Numbers are taken where PyTorch wants two tensors.
+- PyTorch gives another gradient for `as_strided_scatter` of no dims, whose input is overwritten
+  (here it is 0), and nan for the tangents of `logcumsumexp` of complex numbers.
 """
 
 # The sections: a heading, and the module or class that the names are attributes of.

@@ -1,7 +1,7 @@
 """Ranges: arange, linspace, logspace, eye, scalar_tensor and triangle indices.
 
-Floating point values are computed in double precision and rounded once, but those of `linspace` in
-float16 and float32, whose steps PyTorch takes in that dtype.
+Floating point values have PyTorch's bits, as far as they do not depend on the processor: those on
+processors with vectors of 32 bytes that multiply and add at once, as x86 has had them since 2013.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.ranges import evenly, in_lanes, powers
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.signatures.declared import declare
@@ -22,7 +23,6 @@ from numgrad.ops.signatures.kinds import check_storage
 
 __all__ = [
     "arange",
-    "evenly",
     "eye",
     "linspace",
     "logspace",
@@ -103,8 +103,10 @@ def _arange(start: Any, end: Any, step: Any, dtype: dtypes.dtype) -> Array:
     check_storage((count,))
     if dtype.category == dtypes.INTEGER:
         values = int(start) + int(step) * np.arange(count)  # which wraps around and back
-    else:
+    elif dtype is dtypes.float16:
         values = start + step * np.arange(count, dtype=np.float64)
+    else:
+        return in_lanes(start, step, count, dtype.numpy)
     return values.astype(dtype.numpy)
 
 
@@ -174,21 +176,6 @@ def _in_narrow_steps(first: float, last: float, count: int, dtype: Any) -> Array
     return found
 
 
-@silent
-def evenly(first: Any, last: Any, count: int) -> Array:
-    """Return `count` numbers, counted from the nearer end, so that both ends are met exactly."""
-    kind = np.complex128 if isinstance(first, complex) or isinstance(last, complex) else np.float64
-    if count < 2:
-        return np.full(count, first, kind)
-    positions = np.arange(count, dtype=np.float64)
-    first, last = kind(first), kind(last)
-    step = last / (count - 1) - first / (count - 1)
-    found, half = np.empty(count, kind), count // 2
-    found[:half] = first + step * positions[:half]
-    found[half:] = last - step * positions[count - half - 1 :: -1]
-    return found
-
-
 def _between(name: str, more: str = "") -> list[str]:
     """Return the signatures of a function of two ends, each a tensor or a number."""
     rest = f"int steps{more}, *, Tensor? out=None, {OPTIONS}"
@@ -254,7 +241,9 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array
     """
     first, last, wanted = _ends("logspace", start, end, steps, dtype)
     with np.errstate(all="ignore"):
-        return np.power(base, evenly(first, last, steps)).astype(wanted.numpy)
+        if wanted.is_complex:
+            return np.power(base, evenly(first, last, steps)).astype(wanted.numpy)
+        return powers(base, first, last, steps).astype(wanted.numpy)
 
 
 @declare(

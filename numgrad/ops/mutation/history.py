@@ -13,7 +13,10 @@ from numgrad.graph.modes.anomaly import note_node
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.tensor import Edge, Tensor, fresh, move_retained, wrap
+from numgrad.kernels.move.strides import Layout, may_overlap, positions
+from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.copies import clone_contiguous
+from numgrad.ops.movement.strided import move, read
 from numgrad.ops.movement.view_geometry import (
     Geometry,
     geometry_of,
@@ -23,6 +26,7 @@ from numgrad.ops.movement.view_geometry import (
     strided_scatter,
 )
 from numgrad.ops.mutation.filling import copy
+from numgrad.ops.pointwise.selection import where
 
 __all__ = ["CopySlices", "enter_view", "rewrite_history"]
 
@@ -79,13 +83,32 @@ class CopySlices(Node):
             raise RuntimeError(FREED)
         function = self.saved[0]
         inside = strided(gradient, self.geometry)
+        overlaps = may_overlap(self.geometry.inner) and not _names(function)
+        if overlaps:
+            inside = where(fresh(_written_last(self.geometry.inner)), inside, 0)
         if not inside._array.flags.c_contiguous:
             inside = clone_contiguous(inside)
         results = list(function.run_tensors([inside]))
         through = results[0]
         if through is None:
             through = fresh(np.zeros(inside._array.shape, inside._array.dtype))
+        if overlaps and not self.geometry.parts:  # several elements may have read what was there
+            outer, inner = self.geometry.outer, self.geometry.inner
+            through = read(move(through, inner, outer, outer), outer, inner)
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
+
+
+def _names(function: Node) -> bool:
+    """Whether an operation writes what an index or a mask names, not all elements of a window."""
+    return isinstance(function, PrimitiveNode) and function.primitive.named is not None
+
+
+def _written_last(layout: Layout) -> np.ndarray[Any, Any]:
+    """Return which elements of a window are what their memory holds once all are written."""
+    places = positions(layout)
+    last = np.zeros(places.size, np.bool_)
+    last[places.size - 1 - np.unique(places.reshape(-1)[::-1], return_index=True)[1]] = True
+    return last.reshape(places.shape)
 
 
 # What messages call an operation whose history is a `CopySlices`.

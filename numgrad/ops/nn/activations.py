@@ -254,8 +254,6 @@ def rrelu(
     lower, upper = lower.real, upper.real
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not inplace:  # what is new lies row by row, as PyTorch's
-        input = input.contiguous()
     if not training:
         return activated(LEAKY_RELU, input, (lower + upper) / 2, inplace=inplace)
     if not input.dtype.is_floating_point:

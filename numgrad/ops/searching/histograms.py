@@ -11,13 +11,13 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.ranges import evenly
 from numgrad.kernels.search.counting import counts_in_bins
 from numgrad.ops.arguments.scalar_arrays import check_fits
 from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.out_argument import write, write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
-from numgrad.ops.creation.ranges import evenly
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -685,6 +686,49 @@ def test_the_default_dtype_decides_what_floats_become():
 def test_arange_has_as_many_numbers_as_in_pytorch(torch, start, end, step):
     expression = f"torch.arange({start!r}, {end!r}, {step!r}, dtype=torch.float64).shape"
     check_same(torch, expression)
+
+
+# No tiny numbers: rounding is by two sums, which differ from one where these decide a tie.
+ENDS = st.integers(-3000, 3000).map(lambda n: n / 63)
+
+
+@given(
+    ENDS,
+    ENDS,
+    st.sampled_from([0.1, 0.25, 1 / 3, 1.0, 0.0037]),
+    st.sampled_from(["float32", "float64"]),
+)
+def test_arange_has_the_bits_of_vectors_of_32_bytes(start, end, step, dtype):
+    step = step if end > start else -step
+    values = ng.arange(start, end, step, dtype=getattr(ng, dtype)).numpy()
+    width, count = 32 // values.itemsize, values.size
+    whole = count // (2 * width) * 2 * width
+
+    def once(number, first):  # a sum that is rounded once
+        return float(Fraction(step) * number + Fraction(first))
+
+    for k in [*range(0, count, max(count // 40, 1)), *range(whole, count)]:
+        lane = k % width if k < whole else 0
+        first = values.dtype.type(once(k - lane, start))
+        assert values[k] == values.dtype.type(once(lane, float(first)) if lane else first), k
+
+
+@given(
+    ENDS,
+    ENDS,
+    st.sampled_from([2, 3, 7, 100, 5000]),
+    st.sampled_from(["arange", "linspace", "logspace"]),
+    st.sampled_from(["float32", "float64"]),
+)
+def test_ranges_have_pytorchs_bits(torch, first, last, count, name, dtype):
+    if name == "arange":
+        step = (last - first) / count or 1.0
+        arguments = f"{first!r}, {last!r}, {step!r}"
+    else:
+        scale, dtype = (10, "float64") if name == "logspace" else (1, dtype)
+        arguments = f"{first / scale!r}, {last / scale!r}, {count}"
+    line = f"torch.{name}({arguments}, dtype=torch.{dtype}).tolist()"
+    assert eval(line, {"torch": ng}) == eval(line, {"torch": torch})
 
 
 @given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-7, 7))

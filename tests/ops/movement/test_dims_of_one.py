@@ -45,7 +45,6 @@ COPIES = (
     "x.nan_to_num()",
     "lib.nn.functional.hardtanh(x)",
     "lib.nn.functional.relu6(x)",
-    "lib.nn.functional.rrelu(x)",
     "lib.rand_like(x)",
     "lib.randn_like(x)",
 )
