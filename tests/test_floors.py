@@ -72,6 +72,8 @@ LATE = {
     ("jit/front/watch", "jit/front/trace_function"),
     # The compiler is an eighth of all there is to import: who compiles nothing does without.
     ("jit/front/decorator", "jit/front/api"),
+    ("func/control/alike", "jit/front/argument_tensor"),
+    ("func/control/alike", "jit/front/tracer"),
 }
 # Of these, for type checkers: no circle, as no import runs.
 TYPES_ONLY = {

@@ -14,6 +14,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from types import CodeType
 from typing import Any
 
@@ -143,7 +144,7 @@ class _Reader:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                 return self._together(targets, values)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-                return [Unpack(tuple([_name(each) for each in targets]), self.value(value))]
+                return self._unpacked(targets, value)
             case ast.Assign(targets=[target], value=value):
                 return [self._assigned(target, self.value(value))]
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
@@ -183,6 +184,23 @@ class _Reader:
             return [Unpack(tuple([_name(each) for each in targets]), Tuple(tuple(read)))]
         pairs = zip(targets, read, strict=True)
         return [self._assigned(target, value) for target, value in pairs]
+
+    def _unpacked(self, targets: list[ast.expr], value: ast.expr) -> list[Statement]:
+        """Read ``a[i], b = f()``: what goes to elements of arrays has a name first."""
+        elements = [each for each in targets if isinstance(each, ast.Subscript)]
+        used = {n.id for each in elements for n in ast.walk(each) if isinstance(n, ast.Name)}
+        if any(isinstance(each, ast.Name) and each.id in used for each in targets):
+            raise Unreadable("an index that is assigned beside its element")
+        names = {each: self._fresh() for each in elements}
+        named = tuple([names[t] if isinstance(t, ast.Subscript) else _name(t) for t in targets])
+        stores = [self._assigned(each, Name(name)) for each, name in names.items()]
+        return [Unpack(named, self.value(value)), *stores]
+
+    def _fresh(self) -> str:
+        """Return a name that no variable has."""
+        name = next(name for k in count() if (name := f"given{k}") not in self.variables)
+        self.variables |= {name}
+        return name
 
     def _assigned(self, target: ast.expr, value: Expression) -> Statement:
         if isinstance(target, ast.Subscript):

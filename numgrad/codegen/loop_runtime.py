@@ -23,8 +23,9 @@ from numgrad.codegen.llvm.quick_calls import (
     Quick,
     array_of,
     itemsize_of,
+    new_array,
 )
-from numgrad.codegen.numba_private import cgutils, empty_array, impl_ret_borrowed
+from numgrad.codegen.numba_private import cgutils, impl_ret_borrowed
 
 __all__ = [
     "as_argument",
@@ -234,13 +235,14 @@ def _compacted(context: Any, builder: Any, values: list[Any], kinds: list[Any]) 
         with as_it_is:
             context.nrt.incref(builder, array, values[0])
         with copied:
-            fresh = empty_array(context, builder, result, sizes)
+            new = new_array(context, builder, result, sizes)
+            fresh = context.make_array(result)(context, builder, new)
             with cgutils.loop_nest(builder, sizes, itemsize.type) as index:
                 source = cgutils.get_item_pointer(context, builder, array, given, index)
                 target = cgutils.get_item_pointer(context, builder, result, fresh, index)
                 item = context.unpack_value(builder, array.dtype, source)
                 context.pack_value(builder, array.dtype, item, target)
-            builder.store(fresh._getvalue(), kept)
+            builder.store(new, kept)
     return builder.load(kept)
 
 

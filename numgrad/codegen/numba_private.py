@@ -53,7 +53,6 @@ from numba.core.typing.templates import (
     infer_global,
     signature,
 )
-from numba.np.arrayobj import _empty_nd_impl as empty_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
@@ -87,11 +86,11 @@ __all__ = [
     "compile_result",
     "cpu_target",
     "dumps",
-    "empty_array",
     "fill_tables",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
+    "link_run_time",
     "look_up",
     "make_function",
     "register_pass",
@@ -224,9 +223,8 @@ def begin_without_tables() -> Iterator[None]:
     Before another function is written down, the tables are filled: so that its type is known.
     """
     typing, target = cpu_target.typing_context, cpu_target.target_context
-    for module in ("builtins", "numbers", "tupleobj"):
-        import_module(f"numba.cpython.{module}")
-    rtsys.initialize(target)
+    for module in ("cpython.builtins", "cpython.numbers", "cpython.tupleobj", "np.arrayobj"):
+        import_module(f"numba.{module}")
     target.install_registry(lowering_registry)
     typing.refresh = lambda: None
     # The compiler copies this context, and Numba asks the copy for functions that there may not be:
@@ -236,6 +234,16 @@ def begin_without_tables() -> Iterator[None]:
         yield
     finally:
         del typing.refresh, target.refresh
+
+
+def link_run_time(context: Any, module: Any, library: Any) -> None:
+    """Do to a module what is to be done once it is written; link what it calls of the run time.
+
+    The run time has to be compiled, which takes as long as a short kernel.
+    """
+    if context.is32bit or any(name.startswith("NRT_") for name in module.globals):
+        rtsys.initialize(context)
+        context.post_lowering(module, library)
 
 
 # --- modules that Numba loads --------------------------------------------------------------------

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.dispatchers import inline
-from numgrad.codegen.llvm.pointers import element
+from numgrad.codegen.llvm.pointers import element, store
 from numgrad.codegen.llvm.width import use_wide_vectors
 from numgrad.codegen.loop_runtime import distinct
 from numgrad.math import scalar
@@ -30,15 +28,13 @@ def _make_blocked(name: str, function: Any, near: Any) -> Any:
         distinct()
         use_wide_vectors()
         far = False
-        first = np.uintp(start)
-        stop = np.uintp(count)
-        for i in range(stop):
-            angle = element(angles, first + i)
+        for i in range(count):
+            angle = element(angles, start + i)
             far = far | scalar.is_far(angle)
-            out[i] = near(angle)
+            store(out, i, near(angle))
         if far:
-            for i in range(stop):
-                out[i] = function(element(angles, first + i))
+            for i in range(count):
+                store(out, i, function(element(angles, start + i)))
 
     fill.__name__ = name
     fill.__qualname__ = f"_make_blocked.{name}"  # equal names would have to mean equal code
@@ -92,13 +88,14 @@ def near_sin_cos(angles, start, count, sines, cosines):  # type: ignore[no-untyp
     distinct()
     use_wide_vectors()
     far = False
-    first = np.uintp(start)
-    stop = np.uintp(count)
-    for i in range(stop):
-        angle = element(angles, first + i)
+    for i in range(count):
+        angle = element(angles, start + i)
         far = far | scalar.is_far(angle)
-        sines[i], cosines[i] = scalar.sin_cos_near(angle)
+        sine, cosine = scalar.sin_cos_near(angle)
+        store(sines, i, sine)
+        store(cosines, i, cosine)
     if far:
-        for i in range(stop):
-            angle = element(angles, first + i)
-            sines[i], cosines[i] = scalar.sin_apart(angle), scalar.cos_apart(angle)
+        for i in range(count):
+            angle = element(angles, start + i)
+            store(sines, i, scalar.sin_apart(angle))
+            store(cosines, i, scalar.cos_apart(angle))

@@ -86,6 +86,31 @@ def of_a_table(n):  # type: ignore[no-untyped-def]
     return found
 
 
+def both(x):  # type: ignore[no-untyped-def]
+    values = np.empty((2, 2), np.float64)
+    values[0, 1], rest = _halved(x)
+    given0 = values[0, -1]
+    return given0 - rest
+
+
+@inline
+def _halved(x):  # type: ignore[no-untyped-def]
+    return x / 2, x - x / 2
+
+
+@inline
+def _indexed(x):  # type: ignore[no-untyped-def]
+    return x, 3
+
+
+def quotients(n):  # type: ignore[no-untyped-def]
+    total = 0
+    for i in range(-n, n):
+        total = total * 3 + i // 4 - i % 4 + i // 7 * (i % 7)
+        total = total % 1001
+    return total
+
+
 def passed_on(x):  # type: ignore[no-untyped-def]
     return _twice(x) + _once(x)
 
@@ -111,6 +136,8 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (rounded, [(x,) for x in NUMBERS]),
     (backward, [(n,) for n in INTEGERS]),
     (in_a_row, [(x,) for x in NUMBERS]),
+    (both, [(x,) for x in NUMBERS]),
+    (quotients, [(n,) for n in INTEGERS]),
     (of_a_table, [(n,) for n in INTEGERS]),
     (passed_on, [(n,) for n in INTEGERS]),
     (sign.py_func, [(x,) for x in NUMBERS]),
@@ -169,11 +196,17 @@ def of_a_function(x):  # type: ignore[no-untyped-def]
     return own(x)
 
 
+def moved(x):  # type: ignore[no-untyped-def]
+    values, k = np.zeros(4), 1
+    values[k], k = _indexed(x)
+    return values[1] + k
+
+
 def by_a_power(x):  # type: ignore[no-untyped-def]
     return x**2
 
 
-@pytest.mark.parametrize("plain", [of_a_tuple, chained, of_a_function, by_a_power])
+@pytest.mark.parametrize("plain", [of_a_tuple, chained, of_a_function, moved, by_a_power])
 def test_a_function_that_is_not_read_is_compiled_by_numba(plain: Any) -> None:
     with pytest.raises(Unreadable):
         read_function(plain)

@@ -51,6 +51,7 @@ from numgrad.codegen.numba_private import (
     PassManager,
     begin_without_tables,
     fill_tables,
+    link_run_time,
     make_function,
     register_pass,
 )
@@ -206,7 +207,7 @@ class _Translating(Lower):
         if not self.flags.no_cpython_wrapper:
             self.genlower = self.call_helper = None
             Lower.create_cpython_wrapper(self, self.flags.release_gil)
-        self.context.post_lowering(self.module, self.library)
+        link_run_time(self.context, self.module, self.library)
         self.library.add_ir_module(self.module)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 from numgrad.codegen.compile.cache_files import cache_dir, read_entry, warn, write_entry
 from numgrad.codegen.compile.cache_key import environment
 from numgrad.codegen.compile.loaded_code import loaded, provide
+from numgrad.codegen.numba_private import link_run_time
 
 __all__ = ["PREFIX", "SharedCode", "symbols_of"]
 
@@ -51,7 +52,7 @@ class SharedCode:
         library.enable_object_caching()
         with context.push_code_library(library):  # which functions of Numba's are linked to
             write(module)
-        context.post_lowering(module, library)
+        link_run_time(context, module, library)
         library.add_ir_module(module)
         library.finalize()
         symbols = symbols_of(library)[0]

@@ -32,6 +32,9 @@ from numgrad.codegen.numba_private import cgutils, signature
 __all__ = ["ExpressionWriter", "passed"]
 
 
+_PARTS_OF_QUOTIENTS = operator.floordiv, operator.mod
+
+
 class ExpressionWriter:
     """Writes expressions where a builder stands.
 
@@ -200,12 +203,29 @@ class ExpressionWriter:
 
     def operation(self, function: Any, *operands: Expression) -> Any:
         """Write down a function of expressions."""
+        if function in _PARTS_OF_QUOTIENTS and self._is_divided_by_known(*operands):
+            return self._divided(function, *operands)
         values = [self.value(each) for each in operands]
         kinds = [self.typed.plain(each) for each in operands]
         function_type, signature = self.typed.signatures.of(function, tuple(kinds))
         result = self._run(function_type, signature, list(zip(values, kinds, strict=True)))
         self._let_go_of_all(operands, values)
         return result
+
+    def _is_divided_by_known(self, number: Expression, divisor: Expression) -> bool:
+        """Whether an int64 is divided by a number, above 0, that is written out."""
+        if not (isinstance(divisor, Number) and type(divisor.value) is int and divisor.value > 0):
+            return False
+        return bool(self.typed.plain(number) == types.intp)
+
+    def _divided(self, function: Any, number: Expression, divisor: Expression) -> Any:
+        """Write down a quotient, rounded down, or its rest, for which Numba compiles a function."""
+        builder, value, by = self.builder, self.value(number), self.value(divisor)
+        rest = builder.srem(value, by)
+        is_below = builder.icmp_signed("<", rest, ir.Constant(rest.type, 0))
+        if function is operator.mod:
+            return builder.select(is_below, builder.add(rest, by), rest)
+        return builder.sub(builder.sdiv(value, by), builder.zext(is_below, value.type))
 
     def _run(
         self, function_type: Any, signature: Any, operands: list[tuple[Any, Any]], *before: Any

@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
-from numgrad.codegen.numba_private import as_dtype, empty_array
+from numgrad.codegen.numba_private import as_dtype
 
 __all__ = [
     "DATA",
@@ -22,7 +22,12 @@ __all__ = [
     "array_at",
     "array_of",
     "itemsize_of",
+    "new_array",
 ]
+
+_TOO_BIG = (
+    "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+)
 
 #: Where the parts stand of what Numba makes of an array.
 MEMINFO, PARENT, NITEMS, ITEMSIZE, DATA, SHAPE, STRIDES = range(7)
@@ -64,6 +69,15 @@ def _one_that_is(sign: str) -> Callable[..., Any]:
     return write
 
 
+def _type_of_root(*kinds: Any) -> Any:
+    return kinds[0] if len(kinds) == 1 and kinds[0] in types.real_domain else None
+
+
+def _root(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    root = builder.module.declare_intrinsic("llvm.sqrt", [values[0].type])
+    return builder.call(root, values)
+
+
 def _type_of_empty(shape: Any, dtype: Any = None) -> Any:
     sizes: tuple[Any, ...] = _sizes(shape)
     if not (sizes and isinstance(dtype, types.NumberClass)):
@@ -93,7 +107,31 @@ def _empty(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> A
         context.cast(builder, size, kind, types.intp)
         for size, kind in zip(given, of_sizes, strict=True)
     ]
-    return empty_array(context, builder, _type_of_empty(*kinds), sizes)._getvalue()
+    return new_array(context, builder, _type_of_empty(*kinds), sizes)
+
+
+def new_array(context: Any, builder: Any, kind: Any, sizes: Sequence[Any]) -> Any:
+    """Return a C-contiguous array of its own, as Numba makes it; that compiles a function for it.
+
+    Raises
+    ------
+    ValueError, MemoryError
+        In compiled code, if it has more bytes than there can be, or than there are.
+    """
+    is_too_big, bytes_of = ir.Constant(ir.IntType(1), 0), itemsize_of(context, kind)
+    steps = [bytes_of]
+    for size in reversed(sizes):
+        product = builder.smul_with_overflow(steps[0], size)
+        steps.insert(0, builder.extract_value(product, 0))
+        is_too_big = builder.or_(is_too_big, builder.extract_value(product, 1))
+    with builder.if_then(is_too_big, likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, (_TOO_BIG,))
+    align = context.get_preferred_array_alignment(kind.dtype)
+    align = context.get_constant(types.uint32, align)
+    owner = context.nrt.meminfo_alloc_aligned(builder, steps[0], align)
+    data = context.nrt.meminfo_data(builder, owner)
+    data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
+    return array_of(context, builder, kind, data, sizes, steps[1:], owner)
 
 
 def array_at(context: Any, builder: Any, kind: Any, data: Any) -> Any:
@@ -141,5 +179,6 @@ def itemsize_of(context: Any, kind: Any) -> Any:
 QUICK: dict[Any, Quick] = {
     min: Quick(_type_of_one, _one_that_is("<")),
     max: Quick(_type_of_one, _one_that_is(">")),
+    np.sqrt: Quick(_type_of_root, _root),
     np.empty: Quick(_type_of_empty, _empty),
 }

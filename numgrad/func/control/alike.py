@@ -20,8 +20,6 @@ from numgrad.func.control.arguments import Leaves, read_leaves
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.argument_tensor import stand_for
-from numgrad.jit.front.tracer import Tracer
 
 __all__ = ["Returned", "compare_without_numbers"]
 
@@ -84,17 +82,17 @@ def _facts(function: Any) -> Any:
         return _facts(function.func), *function.keywords, *map(_fact, own)
     if isinstance(function, MethodType):
         return _facts(function.__func__), type(function.__self__)
-    return type(function)
+    return id(function)
 
 
 def _code_of(function: Any) -> Any:
-    """Return the code that `_facts` know a function by."""
-    while not isinstance(function, FunctionType):
-        inner = getattr(function, "func", None) or getattr(function, "__func__", None)
-        if inner is None:
-            return None
-        function = inner
-    return function.__code__
+    """Return what `_facts` know a function by: its code, or what else can be called."""
+    while isinstance(function, (functools.partial, MethodType)):
+        if isinstance(function, functools.partial):
+            function = function.func
+        else:
+            function = function.__func__
+    return function.__code__ if isinstance(function, FunctionType) else function
 
 
 def _content(cell: Any) -> Any:
@@ -121,6 +119,10 @@ def compare_without_numbers(
     """
     if modes.dual is not None:  # tangents are not traced
         return
+    # What traces is loaded when something is traced first.
+    from numgrad.jit.front.argument_tensor import stand_for
+    from numgrad.jit.front.tracer import Tracer
+
     tracer = Tracer()
     try:
         with tracer.open():

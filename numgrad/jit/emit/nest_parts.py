@@ -28,7 +28,7 @@ from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.scalar_code import new_array, size_code
 from numgrad.jit.emit.statements import ElementCode
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.symbolic_sizes import Size, product, symbol
+from numgrad.jit.ir.symbolic_sizes import Size, number, product, symbol
 from numgrad.jit.schedule.nests import LoopOutput
 
 __all__ = ["ITEM", "LANE", "NestParts"]
@@ -174,7 +174,13 @@ class NestParts:
             else:
                 code.top.append(new_array(name, code.size(count), dtype))
             return code.size(size), code.flat(loops.inner)
-        self.runs[name] = dtype, SUM_BLOCK  # there are fewer lanes the wider rows are
+        blocked = self.facts.nest.blocked or frozenset()
+        if is_whole or all(axis > max(blocked) for loop in loops.inner for axis in loop.axes):
+            self.runs[name] = dtype, 2 * SUM_BLOCK  # there are fewer lanes the wider rows are
+        else:
+            code.top.append(
+                new_array(name, code.size(self.counted("lanes") * number(SUM_BLOCK)), dtype)
+            )
         return (combine("-", "hi", "lo"), code.offset()) if loops.inner else (ONE, ZERO)
 
     def over_columns(self, body: list[Statement]) -> list[Statement]:

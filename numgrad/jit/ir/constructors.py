@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import wrap
@@ -172,7 +174,7 @@ def strided(value: Value, shape: tuple[int, ...], strides: Sequence[int], offset
     """Return what lies at a place of the value's memory, given in elements, as if it lay there."""
     if math.prod(shape) == 0:
         return view(value, [Affine(0, ())] * len(value.shape), shape)
-    maps = delinearised(value.shape, shape, strides, offset)
+    maps = delinearised(value.shape, shape, tuple(strides), offset)
     if maps is not None:
         if shape == value.shape and all(
             m == Affine(0, ((dim, 1),) if shape[dim] > 1 else ()) for dim, m in enumerate(maps)
@@ -195,9 +197,10 @@ def _is_contiguous(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
     return True
 
 
+@lru_cache(REMEMBERED_CALLS)
 def delinearised(
-    base: tuple[int, ...], shape: tuple[int, ...], strides: Sequence[int], offset: int
-) -> list[Affine] | None:
+    base: tuple[int, ...], shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> tuple[Affine, ...] | None:
     """Return for each dim of the base its index, if a place can be said in such terms."""
     steps = [math.prod(base[dim + 1 :]) for dim in range(len(base))]
     first = [offset // step % length for step, length in zip(steps, base, strict=True)]
@@ -216,4 +219,4 @@ def delinearised(
                 high[own] += max(reach, 0)
     if any(n < 0 for n in low) or any(n >= length for n, length in zip(high, base, strict=True)):
         return None
-    return [Affine(start, tuple(own)) for start, own in zip(first, terms, strict=True)]
+    return tuple([Affine(start, tuple(own)) for start, own in zip(first, terms, strict=True)])

@@ -162,7 +162,7 @@ def _box(
 
     None if that can't be said dim by dim.
     """
-    maps = delinearised(sizes, shape, strides, int(offsets[0]))
+    maps = delinearised(sizes, shape, tuple(strides), int(offsets[0]))
     if maps is None:
         return None
     steps = [prod(sizes[dim + 1 :]) for dim in range(len(sizes))]

@@ -64,7 +64,7 @@ class Loops:
             else:
                 self.rows = self._merge(rest)
         else:
-            kept = self._merge([a for a in axes if a not in blocked])
+            kept = self._merge([a for a in axes if a not in blocked], blocked)
             self.inner = kept[-1:]
             if blocked:
                 self.outer = kept[:-1]
@@ -73,10 +73,12 @@ class Loops:
                 self.rows = kept[:-1]
         self.used = {loop.axis for loop in self.outer + self.rows + self.inner}
 
-    def _merge(self, axes: list[int]) -> list[Loop]:
+    def _merge(self, axes: list[int], apart: frozenset[int] = frozenset()) -> list[Loop]:
+        """Return loops of axes; those on both sides of an axis that is `apart` are not one."""
         groups: list[list[int]] = []
         for axis in axes:
-            if groups and self._is_even(groups[-1][-1], axis):
+            between = apart.intersection(range(groups[-1][-1], axis)) if groups else apart
+            if groups and not between and self._is_even(groups[-1][-1], axis):
                 groups[-1].append(axis)
             else:
                 groups.append([axis])

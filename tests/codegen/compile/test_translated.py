@@ -264,6 +264,7 @@ def test_a_kernel_that_was_pickled_goes_on_when_the_copy_is_gone() -> None:
 @pytest.mark.skipif(not HAS_PIPELINES, reason="Numba writes another")
 def test_elements_cost_llvm_nothing_but_their_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs read a dozen numbers before their loops, and add up in several places."""
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
     given: list[str] = []
 
     class Library(pipelines._LeanLibrary):  # type: ignore[misc]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -236,3 +238,29 @@ def test_a_star_import_leaves_pythons_map_alone() -> None:
     assert names["scan"] is func.scan
     assert dir(func) == sorted({*names, "map"} - {"__builtins__"})
     assert all(callable(getattr(func, name)) for name in dir(func))
+
+
+def test_the_compiler_is_loaded_when_branches_are_first_compared():
+    """Importing the package is quicker without it."""
+    program = (
+        "import sys, numgrad as ng\n"
+        "tracer = 'numgrad.jit.front.tracer'\n"
+        "before = tracer in sys.modules\n"
+        "ng.func.cond(ng.tensor(True), lambda x: x, ng.sin, ng.ones(2))\n"
+        "print(before, tracer in sys.modules)"
+    )
+    command = [sys.executable, "-c", program]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert output.split() == ["False", "True"]
+
+
+def test_branches_that_are_objects_are_compared():
+    class Part:
+        def __init__(self, length: int) -> None:
+            self.length = length
+
+        def __call__(self, x: Any) -> Any:
+            return x[: self.length]
+
+    with pytest.raises(RuntimeError, match="merging the branches' output"):
+        func.cond(ng.tensor(True), Part(3), Part(2), x)

@@ -83,3 +83,15 @@ def test_rows_are_added_up_where_their_lanes_are_near(shape: tuple[int, ...]) ->
     # Of each block one row is kept, and nothing is divided where elements are added.
     rows = compiled.lower(x).source.split("for group in")[1].split("combine_lanes")[0]
     assert "//" not in rows
+
+
+@pytest.mark.parametrize("shape", [(200, 3), (40, 30), (3, 500)])
+def test_gradients_that_are_added_up_in_front_of_what_they_do_not_depend_on(
+    shape: tuple[int, int],
+) -> None:
+    def total(x: Any) -> Any:
+        return (x[:, None] - x[None]).sum()
+
+    x = numbers(*shape)
+    found = ng.jit(ng.func.grad(total))(x)
+    assert found.numpy().tobytes() == ng.func.grad(total)(x).numpy().tobytes()
