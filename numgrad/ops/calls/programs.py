@@ -90,7 +90,8 @@ class CallWriter:
             and not any(np.may_share_memory(each._array, result._array) for result in results)
         }
         # Who has one of these shares memory whose writes are counted: it is a view in all but name.
-        outputs = [each for step in steps.steps for each in step.outputs]
+        fresh = [step for step in steps.steps if not step.primitive.view]
+        outputs = [each for step in fresh for each in step.outputs]
         tensors = [each for each in (*arguments, *outputs) if isinstance(each, Tensor)]
         self.counters = {id(each._counter) for each in tensors}
         self.arrays: dict[int, str] = {}  # what was read, or computed: the names of arrays

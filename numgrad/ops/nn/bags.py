@@ -48,12 +48,12 @@ def _bags_of(offsets: Any, count: int) -> Any:
 
 
 @at_run_time
-def _rows_below(indices: Any, count: int, quick: bool) -> Any:
+def _rows_below(indices: Any, count: int, brief: bool) -> Any:
     """Return numbers of rows; raise if there is no such row, as PyTorch's quicker kernel or not."""
     outside = (indices < 0) | (indices >= count)
     if outside.any():
         at = int(outside.argmax())
-        if not quick:
+        if not brief:
             raise RuntimeError(
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
                 f"{indices[at]}"
@@ -148,8 +148,8 @@ def _bagged(
     bags = max(offsets._array.size - include_last, 0)
     given = wrap(_bags_of(offsets._array, count=count)).long()
     starts = given[:bags]
-    quick = mode != _MAX and weight._array.dtype.itemsize < 8
-    numbers = wrap(_rows_below(indices._array, count=rows, quick=quick)).long()
+    brief = mode != _MAX and weight._array.dtype.itemsize < 8
+    numbers = wrap(_rows_below(indices._array, count=rows, brief=brief)).long()
     dtype, shape = weight.dtype, (bags, weight._array.shape[1])
     if not bags or not count:
         none = zeros(bags, dtype=int64)

@@ -475,6 +475,18 @@ def test_what_shares_memory_counts_writes_with_it_in_every_call() -> None:
         assert x._version == y._version == 1, f"call {count}"
 
 
+def test_calls_of_classes_are_remembered() -> None:
+    x, numbers = ng.ones(2, 3), ng.tensor([0, 1])
+    for function in (functional.cross_entropy, functional.nll_loss, functional.embedding):
+        (calls,) = [DECLARED[function].calls]
+        calls.programs.clear()
+        arguments = (numbers, x) if function is functional.embedding else (x, numbers)
+        for _ in range(3):
+            function(*arguments)
+        (program,) = calls.programs.values()
+        assert program is not _go_the_long_way, function.__name__
+
+
 def test_tensors_that_may_be_left_out_are_remembered() -> None:
     x, weight = ng.tensor([[1.0, 3.0]]), ng.tensor([2.0, 4.0])
     (calls,) = [DECLARED[functional.layer_norm].calls]
