@@ -164,7 +164,9 @@ _PYTHON: dict[str, Any] = {
     "shifted": _in_python(fold_runtime.shifted),
     **{
         f"{name}_{kind}": _in_python(getattr(fold_runtime, f"{name}_{kind}"))
-        for name in ("run", "fold", "total", "merge", "merged", "fold_rows", "join")
+        for name in (
+            *("run", "fold", "total", "merge", "merged", "combine_lanes", "fold_rows", "join"),
+        )
         for kind in COMBINES
     },
 }
