@@ -48,7 +48,7 @@ class CacheInfo(NamedTuple):
 
     path: Path | None  #: the directory, None without a cache
     files: int  #: compiled kernels in it
-    bytes: int  #: their size, and that of the emitted sources
+    bytes: int  #: their size, and that of what they share and of the emitted sources
     hits: int  #: kernels this process loaded
     misses: int  #: kernels this process compiled
 

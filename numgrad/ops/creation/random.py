@@ -80,7 +80,7 @@ def _drawn(head: str, options: str = f"Tensor? out=None, {OPTIONS}") -> list[str
     return [f"{head}, *, generator? generator, {options})", f"{head}, *, {options})"]
 
 
-@declare(*_drawn("rand(size size"), method=False, finish=finish, dispatched=True)
+@declare(*_drawn("rand(size size"), method=False, finish=finish)
 def rand(size: Size, generator: Any, dtype: Any) -> Array:
     """Return numbers drawn evenly from [0, 1).
 
@@ -103,7 +103,7 @@ def rand(size: Size, generator: Any, dtype: Any) -> Array:
     return drawn(uniform(dtype or dtypes.default_dtype()), generator, size)
 
 
-@declare(*_drawn("randn(size size"), method=False, finish=finish, dispatched=True)
+@declare(*_drawn("randn(size size"), method=False, finish=finish)
 def randn(size: Size, generator: Any, dtype: Any) -> Array:
     """Return normally distributed numbers of mean 0 and variance 1.
 
@@ -167,7 +167,6 @@ def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) ->
     *_drawn("randint(int low, int high, size size"),
     method=False,
     finish=finish,
-    dispatched=True,
 )
 def randint(low: int | None, high: int, size: Size, generator: Any, dtype: Any) -> Array:
     """Return integers drawn evenly from [low, high): ``randint([low,] high, size)``.
@@ -221,7 +220,7 @@ def randint_like(
     return _drawn_like(input, integers(low or 0, high, wanted), generator, memory_format)
 
 
-@declare(*_drawn("randperm(int n"), method=False, finish=finish, dispatched=True)
+@declare(*_drawn("randperm(int n"), method=False, finish=finish)
 def randperm(n: int, generator: Any, dtype: Any) -> Array:
     """Return the integers from 0 to n - 1 in random order.
 

@@ -279,7 +279,7 @@ def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> T
     tensor([1, 2, 0])
     """
     how = {} if stable is None else {"stable": stable}
-    result: Tensor = sort(input.detach(), dim=dim, descending=descending, **how).indices
+    result: Tensor = sort(input, dim=dim, descending=descending, **how).indices
     return result
 
 
