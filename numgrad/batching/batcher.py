@@ -19,7 +19,7 @@ from numgrad.batching.branching import run_switch, run_while
 from numgrad.batching.compiled import call_compiled
 from numgrad.batching.loops import loop_of_batch, spread_carries
 from numgrad.batching.memory import Memory, Part, Stacked
-from numgrad.batching.rules import batched_result
+from numgrad.batching.rules import batched_result, has_batched
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.batching.worlds import Worlds
 from numgrad.graph.modes.state import modes
@@ -205,12 +205,12 @@ class Batcher(Worlds):
             for name, value in parameters.items():
                 parameters[name] = self._selected_in(value)
         parts = [self.part_of(array) for array in arrays]
+        known = {name: self._parameter(value) for name, value in parameters.items()}
         apart = INSIDE.get(primitive.name)
-        if apart is not None and any(part.batched for part in parts):
+        if apart is not None and has_batched((*parts, *known.values())):
             found = apart(*[wrap(array) for array in arrays], **parameters)
             return found._array
         with self.outside():
-            known = {name: self._parameter(value) for name, value in parameters.items()}
             result, batched = batched_result(primitive, self.size, parts, known)
             if isinstance(result, (tuple, list)):
                 return [self._array(each, batched) for each in result]

@@ -25,7 +25,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.joining import stack
 from numgrad.ops.movement.shape import reshape
 
-__all__ = ["LOOPED", "RULES", "batched_result", "is_derived"]
+__all__ = ["LOOPED", "RULES", "batched_result", "has_batched", "is_derived"]
 
 Parameters = dict[str, Any]
 # Parameters by what the examples' dim, which stands first, does to them.
@@ -105,12 +105,13 @@ def batched_result(
     batched : bool
         Whether the examples lie along its first dim; else the result is one for all.
     """
-    if not any(part.batched for part in (*parts, *_parts_in(tuple(parameters.values())))):
+    of_parameters = has_batched(tuple(parameters.values()))
+    if not of_parameters and not has_batched(parts):
         return _apply(primitive, [part.tensor for part in parts], parameters), False
     rule = RULES.get(primitive.name)
     if rule is not None:
         return rule(size, *parts, **parameters), True
-    if primitive.name in LOOPED or not is_derived(primitive):
+    if primitive.name in LOOPED or of_parameters or not is_derived(primitive):
         return _looped(primitive, size, parts, parameters), True
     return derived(primitive, size, parts, parameters), True
 
@@ -180,12 +181,11 @@ def _arrays(value: Any) -> Any:
     return value
 
 
-def _parts_in(value: Any) -> list[Part]:
+def has_batched(value: Any) -> bool:
+    """Whether a part, or one of several, has the examples along its first dim."""
     if type(value) is Part:
-        return [value]
-    if type(value) in (tuple, list):
-        return [part for each in value for part in _parts_in(each)]
-    return []
+        return value.batched
+    return isinstance(value, (tuple, list)) and any(map(has_batched, value))
 
 
 def _looped(primitive: Primitive, size: int, parts: Sequence[Part], parameters: Parameters) -> Any:

@@ -122,7 +122,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     "addbmm": lambda x, y: x[:, :3].addbmm(x[None], y.T[None], beta=-0.0),
     "msort": lambda x, y: x.msort(),
     "sort": lambda x, y: x.sort(1) + y[0].sort(),
-    "argsort": lambda x, y: x.argsort(1) * y,
     "sort from the greatest": lambda x, y: x.round().sort(0, descending=True),
     "argsort": lambda x, y: x.round().argsort(1, descending=True),
     "topk of a row": lambda x, y: x[0].round().topk(3),
