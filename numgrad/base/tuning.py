@@ -175,6 +175,8 @@ SUMMED_PARTS = 64
 #: Views of one value that are moved in front of what computes it: as many as a reduction that is
 #: written out has elements.
 MOVED_VIEWS = SPELLED_ELEMENTS
+#: Numbers of a range up to which NumPy counts them: a kernel is not looked up faster. Not measured.
+COUNTED_BY_NUMPY = 4096
 #: Passes inside of each other that one stack takes, with the user's own calls between; they are
 #: counted in ``modes.depth``. Not measured.
 NESTED_PASSES = 25

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
+from numgrad.base.tuning import COUNTED_BY_NUMPY
 from numgrad.codegen.compile.compile import kernel
 
 __all__ = ["evenly", "in_lanes", "powers"]
 
 Array = np.ndarray[Any, Any]
 
-_FEW = 4096  # numbers that NumPy computes in less time than a kernel is looked up in
 _SPLITS = 2.0**990  # beyond it numbers can't be split in two
 
 
@@ -58,7 +58,7 @@ def _count_in_lanes(found: Any, start: float, step: float) -> None:
 def _evenly(found: Array, start: float, step: float, first: int = 0, by: int = 1) -> None:
     """Write numbers counted from a start, each rounded once."""
     is_wide = abs(step) > _SPLITS or abs(start) > _SPLITS
-    if found.size > _FEW and not is_wide:
+    if found.size > COUNTED_BY_NUMPY and not is_wide:
         _count_evenly(found, start, step, first, by)
         return
     counts = first + by * np.arange(float(found.size))
@@ -79,7 +79,7 @@ def in_lanes(start: float, step: float, count: int, dtype: np.dtype[Any]) -> Arr
     rows = found[:whole].reshape(-1, width)
     if abs(step) > _SPLITS or abs(start) > _SPLITS:
         whole = 0
-    elif count <= _FEW:
+    elif count <= COUNTED_BY_NUMPY:
         _evenly(rows[:, 0], start, step, 0, width)
         rows[:, 1:] = _fused(step, np.arange(1.0, width), rows[:, :1].astype(np.float64))
     else:

@@ -69,9 +69,10 @@ def _quick_vector_product(input: Array, tensor: Array) -> Callable[..., Array] |
         result = empty((), dtype)
         before = silence()
         try:
-            return input.dot(tensor, result)
+            input.dot(tensor, result)  # which returns a number
         finally:
             restore(before)
+        return result
 
     return run
 

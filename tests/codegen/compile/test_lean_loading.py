@@ -15,8 +15,7 @@ from numgrad.codegen.numba_private import cpu_target
 
 @njit
 def own(values):
-    found = {1: values.mean()}
-    return sorted([found[1], np.median(values)])[0]
+    return values.mean()
 
 def loss(x):
     return (x[1:] - ng.exp(x[:-1]).sqrt() * x[1:].sin()).sum()
