@@ -206,7 +206,7 @@ class _Apart:
     ) -> None:
         self.rows, self.length, self.is_real = rows, length, is_real
         self.new_room = room
-        self.rooms: dict[str, Name] = {}
+        self.rooms: dict[tuple[str, bool], Name] = {}
 
     def loops(self, body: Lines) -> list[For]:
         """Return loops over the rows of a strip that do what stands in a row."""
@@ -271,13 +271,16 @@ class _Apart:
                     return None
         if found - assigned(lines):
             return None
-        stored: Lines = [Store(self._room(n), index, Name(n)) for n in numbers]
-        return stored, [*(Assign(n, Load(self._room(n), index)) for n in numbers), *lines]
+        rooms = {name: self._room(name, of_row=True) for name in numbers}
+        stored: Lines = [Store(rooms[n], index, Name(n)) for n in numbers]
+        return stored, [*(Assign(n, Load(rooms[n], index)) for n in numbers), *lines]
 
-    def _room(self, name: str) -> Name:
-        if name not in self.rooms:
-            self.rooms[name] = Name(self.new_room(name))
-        return self.rooms[name]
+    def _room(self, name: str, *, of_row: bool = False) -> Name:
+        """Return the array of a variable's values: for each element, or for each row."""
+        key = name, of_row
+        if key not in self.rooms:
+            self.rooms[key] = Name(self.new_room(name))
+        return self.rooms[key]
 
 
 def _leading_to_functions(made: dict[str, Assign]) -> list[str]:

@@ -23,6 +23,7 @@ PROGRAMS: dict[str, Function] = {
     "of_a_row": lambda x: (x.exp() - x.sum(-1, keepdim=True).tanh()).erf().amax(-1),
     "over_rows": lambda x: (x[:, None] - x[None]).sigmoid().sum(1),
     "of_all": lambda x: (x[:, None] - x[None]).exp().sum() * x.exp(),
+    "of_a_rows_own": lambda x: (x.abs() + 1) ** x[:, :1] / x[:, :1] + x[:, :1].exp() * x.cos(),
     "turned": lambda x: x.t().exp() + x.t() * x.tanh().t(),
     "parted": lambda x: ng.where(x > 0, x.exp(), (x * x).log1p()) * x[:1],
     "blocks": lambda x: (x[None, :, None, :] * x[:3, None, None, :] + x[None, None, :2, :]).exp(),
