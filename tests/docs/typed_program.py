@@ -107,7 +107,7 @@ def right(x: ng.Tensor) -> ng.Tensor:
 
 
 def wrong(x: ng.Tensor) -> int:
-    x.sum(dimension=0)  # type: ignore[call-arg]
+    x.sum(dimension=0)  # type: ignore[call-overload]
     ng.sin("x")  # type: ignore[arg-type]
     ng.zeros(2, requires_grad="yes")  # type: ignore[arg-type]
     step("x", 0.5)  # type: ignore[arg-type]
