@@ -175,6 +175,13 @@ SUMMED_PARTS = 64
 #: Views of one value that are moved in front of what computes it: as many as a reduction that is
 #: written out has elements.
 MOVED_VIEWS = SPELLED_ELEMENTS
+#: Bytes of an array that a traced function makes up to which it is looked for among those that it
+#: made before. Not measured.
+COMPARED_BYTES = 1 << 12
+#: Work of a compiled loop between two looks at whether Ctrl-C was pressed, in operations on numbers
+#: (some ten milliseconds), and what a call of the interpreter counts. Measured: a look takes .1 us.
+WORK_BETWEEN_SIGNALS = 1 << 24
+INTERPRETED_WORK = 1 << 12
 #: Numbers of a range up to which NumPy counts them: a kernel is not looked up faster. Not measured.
 COUNTED_BY_NUMPY = 4096
 #: Passes inside of each other that one stack takes, with the user's own calls between; they are

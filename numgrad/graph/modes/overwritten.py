@@ -104,6 +104,6 @@ def copy_saved(entries: list[Any], counter: Any, copies: dict[int, Any]) -> bool
 def with_saved(node: Node, entries: list[Any]) -> None:
     """Change what a node saved, which need no longer lie as in other calls of its kind."""
     node.saved = tuple(entries)
-    call = getattr(node, "call", None)
+    call = getattr(node, "call", None)  # which nodes of operations have, on a floor above
     if call is not None:
         node.call = call.forgotten()  # type: ignore[attr-defined]

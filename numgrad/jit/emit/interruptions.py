@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from numgrad.base.tuning import INTERPRETED_WORK, WORK_BETWEEN_SIGNALS
 from numgrad.codegen.loops import (
     ONE,
     ZERO,
@@ -42,10 +43,6 @@ __all__ = [
 
 ENDED = "ended"  # whether a signal ended a loop, which all loops around it go by
 
-# What is done between two looks at whether Ctrl-C was pressed, as counted by `_work_of`: some ten
-# milliseconds. A look takes 0.1 us.
-WORK_BETWEEN_SIGNALS = 1 << 24
-INTERPRETED_WORK = 1 << 12  # of what is handed to the interpreter: microseconds
 (_INTERRUPTED,) = names("numgrad.codegen.loop_runtime", "interrupted")
 
 

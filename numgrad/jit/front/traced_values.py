@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.base.halves import HALF
-from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.base.tuning import COMPARED_BYTES, REMEMBERED_CALLS
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.recorder import ForeignTensor, Storage, Traced, TraceError, address_of
 from numgrad.graph.tensor import plain
@@ -22,7 +22,6 @@ __all__ = ["TracedValues"]
 
 Array = np.ndarray[Any, Any]
 
-COMPARED_BYTES = 1 << 12  # up to so many two arrays that were made are found to be the same
 _NO_HALVES = (
     "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
     "x.float(), and round the result with .half() behind the call"
