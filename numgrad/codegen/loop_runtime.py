@@ -18,6 +18,7 @@ from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.quick_calls import (
     DATA,
     MEMINFO,
+    ON_STACK,
     PARENT,
     QUICK,
     Quick,
@@ -62,6 +63,7 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
 
 
 stack: Any = intrinsic(_stack)
+ON_STACK.append(stack)
 
 
 def _unseen(typing_context: Any, count: Any) -> Any:

@@ -32,7 +32,7 @@ Where a Numba lacks something of a kind, or ``NUMGRAD_NUMBA=plain`` says so, ker
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -87,6 +87,7 @@ __all__ = [
     "cpu_target",
     "dumps",
     "fill_tables",
+    "found_in",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",
@@ -104,7 +105,7 @@ __all__ = [
 #: Whether ``NUMGRAD_NUMBA=plain`` forbids what can be done without.
 IS_PLAIN = "plain" in words_of("NUMGRAD_NUMBA", ["plain"])
 
-_LIBRARY = "add_ir_module enable_object_caching _finalize_final_module"
+_LIBRARY = "add_ir_module add_linking_library enable_object_caching _finalize_final_module"
 #: What can be done without, by kind: where it stands, and the methods of it that classes derived
 #: from it call or override.
 PARTS: dict[str, dict[str, str]] = {
@@ -215,6 +216,16 @@ def fill_tables() -> None:
     cpu_target.target_context.refresh()
 
 
+def found_in(context: Any, find: Callable[[], Any]) -> Any:
+    """Return how Numba writes something down; load what it knows of arrays if it does not know."""
+    try:
+        return find()
+    except NotImplementedError:
+        import_module("numba.np.arrayobj")
+        context.refresh()
+        return find()
+
+
 @contextlib.contextmanager
 def begin_without_tables() -> Iterator[None]:
     """Let a compiler of Numba's begin without filling its tables; under its lock.
@@ -223,7 +234,7 @@ def begin_without_tables() -> Iterator[None]:
     Before another function is written down, the tables are filled: so that its type is known.
     """
     typing, target = cpu_target.typing_context, cpu_target.target_context
-    for module in ("cpython.builtins", "cpython.numbers", "cpython.tupleobj", "np.arrayobj"):
+    for module in ("cpython.builtins", "cpython.numbers", "cpython.tupleobj"):
         import_module(f"numba.{module}")
     target.install_registry(lowering_registry)
     typing.refresh = lambda: None

@@ -35,7 +35,7 @@ from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config, types
 
 from numgrad.codegen.compile.shared_code import SharedCode
-from numgrad.codegen.compile.translated import read_kernel, write_functions
+from numgrad.codegen.compile.translated import declared, read_kernel, write_functions
 from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import VECTORISES_STRAIGHT_CODE, advise
 from numgrad.codegen.numba_private import (
@@ -73,6 +73,12 @@ _options: Any = config
 
 class _ThoroughLibrary(JITCodeLibrary):
     """Looks for vector instructions in straight-line code, too."""
+
+    links_others = False  #: whether there is code in it that is no part of kernels
+
+    def add_linking_library(self, library: Any) -> None:
+        self.links_others = self.links_others or not isinstance(library, _PartLibrary)
+        super().add_linking_library(library)
 
     def _optimize_final_module(self) -> None:  # under the lock of Numba's compiler
         before = _options.SLP_VECTORIZE
@@ -174,7 +180,7 @@ class _LowerPart(NativeLowering):
 
 #: What the kernels of this process have in common, and the entries among it.
 shared = SharedCode(_LeanLibrary)
-_wrappers = Wrappers(shared)
+_wrappers = Wrappers(shared, _AsWrittenLibrary)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -202,11 +208,23 @@ class _Translating(Lower):
 
     def lower(self) -> None:
         self.emit_environment_object()
-        function = self.context.declare_function(self.module, self.fndesc)
-        write_functions(self.context, function, self.func_ir.typed, self.shared)
+        typed = self.func_ir.typed
+        if typed.is_apart:
+            function = declared(self.context, self.module, self.fndesc.llvm_func_name, typed)
+        else:
+            function = self.context.declare_function(self.module, self.fndesc)
+        write_functions(self.context, function, typed, self.shared)
+        self.call_helper = None
         if not self.flags.no_cpython_wrapper:
-            self.genlower = self.call_helper = None
-            Lower.create_cpython_wrapper(self, self.flags.release_gil)
+            _wrappers.create(
+                self.context,
+                self.library,
+                self.fndesc,
+                self.env,
+                self.call_helper,
+                self.flags.release_gil,
+                typed=None if self.library.links_others and not typed.is_apart else typed,
+            )
         link_run_time(self.context, self.module, self.library)
         self.library.add_ir_module(self.module)
 
@@ -272,11 +290,12 @@ class _TranslatedCompiler(CompilerBase):
             super().__init__(*given, **named)
 
     lower: type[_LowerTranslated] = _LowerTranslated
+    is_alone = False  #: whether Python alone calls the function
 
     def typed(self, arguments: tuple[Any, ...]) -> Any:
         """Return the function with its types; None if Numba has to find them."""
         translation = self.state.func_id.func.__globals__["translation"]
-        return translation.called_with(self.state.typingctx, arguments)
+        return translation.called_with(self.state.typingctx, arguments, alone=self.is_alone)
 
     def define_pipelines(self) -> list[Any]:
         state = self.state
@@ -293,6 +312,7 @@ class _TranslatedCompiler(CompilerBase):
 
 class _AloneTranslatedCompiler(_TranslatedCompiler):
     lower = _LowerTranslatedAlone
+    is_alone = True
 
 
 class _ThoroughTranslatedCompiler(_TranslatedCompiler):

@@ -44,11 +44,20 @@ class SharedCode:
         self.known: dict[str, list[str]] = {}
         self._libraries: list[Any] = []  # which keep the machine code
 
-    def add(self, context: Any, name: str, write: Callable[[Any], None]) -> None:
-        """Compile a function, unless there is one of that name: it is written into a module."""
+    def add(self, context: Any, name: str, write: Callable[[Any], None], kind: Any = None) -> None:
+        """Compile a function, unless there is one of that name: it is written into a module.
+
+        Parameters
+        ----------
+        kind : type, optional
+            Of Numba's libraries, what to compile it with instead.
+        """
         if self.find(context, name):
             return
-        module, library = context.create_module(name), self._library(context.codegen(), name)
+        module, library = (
+            context.create_module(name),
+            (kind or self._library)(context.codegen(), name),
+        )
         library.enable_object_caching()
         with context.push_code_library(library):  # which functions of Numba's are linked to
             write(module)

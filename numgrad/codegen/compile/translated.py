@@ -20,15 +20,33 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from numgrad.base.tuning import SHARED_FLOPS
+from numgrad.codegen.compile.borrowed_arguments import takes
 from numgrad.codegen.compile.shared_code import PREFIX, SharedCode
-from numgrad.codegen.llvm.function_expressions import passed
+from numgrad.codegen.llvm.function_expressions import parts_of, passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import WITHOUT_SIZES, Part, Signatures, Typed
 from numgrad.codegen.loop_passes import rewritten, walk
-from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
+from numgrad.codegen.loops import (
+    Assign,
+    Attribute,
+    Call,
+    For,
+    Function,
+    Interpreted,
+    Name,
+    Tuple,
+    Unpack,
+)
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["Translation", "read_kernel", "translated", "translation_of", "write_functions"]
+__all__ = [
+    "Translation",
+    "declared",
+    "read_kernel",
+    "translated",
+    "translation_of",
+    "write_functions",
+]
 
 # By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
@@ -79,7 +97,7 @@ class Translation:
     def _asks_for_sizes(self, function: Function) -> bool:
         """Whether a function calls what may ask for the sizes of arrays."""
         for node in walk(function.body):
-            if type(node) is Attribute:
+            if type(node) is Attribute or type(getattr(node, "index", None)) is Tuple:
                 return True
             called = node.function if type(node) is Call else None
             if type(called) is not Name:
@@ -102,11 +120,24 @@ class Translation:
 
     signatures: Signatures
 
-    def called_with(self, context: Any, arguments: tuple[Any, ...]) -> Typed:
-        """Return the last function for arguments of some types."""
+    def called_with(
+        self, context: Any, arguments: tuple[Any, ...], *, alone: bool = False
+    ) -> Typed:
+        """Return the last function for arguments of some types.
+
+        Parameters
+        ----------
+        alone : bool
+            Whether Python alone calls it, so that of arrays it can be told what it asks for.
+        """
         self.signatures = _signatures(context)
-        found = self.typed(self.main.name, arguments)
+        main = self.main
+        found = self.typed(main.name, arguments)
         assert found is not None
+        if alone and takes(arguments, found.result):
+            if not self._asks_for_sizes(main):
+                found = Typed(main, arguments, self.signatures, self, has_sizes=False)
+            found.is_apart = True
         return found
 
 
@@ -124,10 +155,10 @@ def write_functions(
         if function is None:
             if shared is not None and _is_dear(typed):
                 name = _share(context, typed, shared)
-                function = written[id(typed)] = _declared(context, main.module, name, typed)
+                function = written[id(typed)] = declared(context, main.module, name, typed)
                 return function
             name = main.module.get_unique_name(f"numgrad.{typed.function.name}")
-            function = written[id(typed)] = _declared(context, main.module, name, typed)
+            function = written[id(typed)] = declared(context, main.module, name, typed)
             function.linkage = "internal"
             if typed.part is not None and typed.part.is_inlined:
                 function.attributes.add("alwaysinline")
@@ -137,17 +168,25 @@ def write_functions(
     FunctionWriter(context, typed, main, function_of)
 
 
-def _declared(context: Any, module: Any, name: str, typed: Typed) -> Any:
+def declared(context: Any, module: Any, name: str, typed: Typed) -> Any:
     """Return a function of LLVM's, without a body, for one that is called beside others."""
     given, convention = passed(typed), context.call_conv
     function = ir.Function(module, convention.get_function_type(typed.result, given), name)
     # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
     parameters = [
-        f"{name}.4" if isinstance(kind, types.CPointer) else name
-        for name, kind in zip(typed.function.parameters, given, strict=True)
+        name
+        for parameter, kind in zip(typed.function.parameters, typed.arguments, strict=True)
+        for name in _names_of_parts(parameter, kind, typed)
     ]
     convention.decorate_function(function, parameters, given)
     return function
+
+
+def _names_of_parts(name: str, kind: Any, typed: Typed) -> list[str]:
+    if not isinstance(kind, types.Array) or (typed.has_sizes and not typed.is_apart):
+        return [name]
+    numbers = len(parts_of(kind, typed.has_sizes)) - 1
+    return [f"{name}.4", *[f"{name}.{5 + number}" for number in range(numbers)]]
 
 
 def _is_dear(typed: Typed) -> bool:
@@ -165,7 +204,7 @@ def _share(context: Any, typed: Typed, shared: SharedCode) -> str:
     shared.add(
         context,
         name,
-        lambda module: write_functions(context, _declared(context, module, name, typed), typed),
+        lambda module: write_functions(context, declared(context, module, name, typed), typed),
     )
     return name
 

@@ -15,7 +15,10 @@ from typing import Any, NoReturn
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
+from numgrad.codegen.compile.borrowed_arguments import BorrowingWrapper, takes
 from numgrad.codegen.compile.shared_code import PREFIX, SharedCode
+from numgrad.codegen.llvm.function_expressions import passed
+from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.numba_private import PyCallWrapper
 
 __all__ = ["Wrappers"]
@@ -32,14 +35,14 @@ class _NoEnvironment:
         raise _NeedsEnvironment
 
 
-class _Wrapper(PyCallWrapper):
+class _OwningWrapper(PyCallWrapper):
     """Builds the entry of any kernel of some types."""
 
     func: Any  #: the entry's name, then what it calls
 
     def build(self) -> None:
         pointer = self.context.get_argument_type(types.pyobject)
-        called = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
+        called = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.passed)
         kind = ir.FunctionType(pointer, [pointer] * 3 + [called.as_pointer()])
         entry: Any = ir.Function(self.module, kind, name=self.func)
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
@@ -51,6 +54,10 @@ class _Wrapper(PyCallWrapper):
         return _NoEnvironment()
 
 
+class _BorrowingWrapper(BorrowingWrapper, _OwningWrapper):
+    """Builds that of kernels that keep nothing of their arguments."""
+
+
 class Wrappers:
     """The entries of this process, by name; used under the lock of Numba's compiler.
 
@@ -58,10 +65,12 @@ class Wrappers:
     ----------
     shared : SharedCode
         Where they are kept.
+    library : type
+        Of Numba's libraries, what they are compiled with.
     """
 
-    def __init__(self, shared: SharedCode) -> None:
-        self._shared = shared
+    def __init__(self, shared: SharedCode, library: Any) -> None:
+        self._shared, self._library = shared, library
         self._names: dict[Any, str | None] = {}
 
     def create(
@@ -72,11 +81,29 @@ class Wrappers:
         env: Any,
         call_helper: Any,
         release_gil: bool = False,
+        *,
+        typed: Typed | None = None,
     ) -> None:
-        """Add the entry of a function to its library, as Numba's `create_cpython_wrapper` does."""
-        key = fndesc.argtypes, fndesc.restype, release_gil
+        """Add the entry of a function to its library, as Numba's `create_cpython_wrapper` does.
+
+        Parameters
+        ----------
+        typed : Typed, optional
+            What the function was translated of, if no other code can keep what it is given.
+        """
+        borrows = typed is not None and takes(fndesc.argtypes, fndesc.restype)
+        given = fndesc.argtypes if typed is None else passed(typed)
+        key = fndesc.argtypes, given, fndesc.restype, release_gil, borrows
         if key not in self._names:
-            self._names[key] = self._compiled(context, fndesc, release_gil)
+            some = SimpleNamespace(
+                argtypes=fndesc.argtypes,
+                passed=given,
+                is_apart=typed is not None and typed.is_apart,
+                has_sizes=typed is None or typed.has_sizes,
+                restype=fndesc.restype,
+                qualname="compiled function",
+            )
+            self._names[key] = self._compiled(context, some, release_gil, borrows)
         name = self._names[key]
         if name is None:
             build = type(context).create_cpython_wrapper
@@ -84,7 +111,7 @@ class Wrappers:
             return
         module = context.create_module("wrapper")
         pointer = context.get_argument_type(types.pyobject)
-        called = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+        called = context.call_conv.get_function_type(fndesc.restype, given)
         kernel = ir.Function(module, called, fndesc.llvm_func_name)
         general = ir.FunctionType(pointer, [pointer] * 3 + [called.as_pointer()])
         entry = ir.Function(module, general, name)
@@ -94,21 +121,20 @@ class Wrappers:
         builder.ret(builder.call(entry, [*own.args, kernel], tail=True))
         library.add_ir_module(module)
 
-    def _compiled(self, context: Any, fndesc: Any, release_gil: bool) -> str | None:
+    def _compiled(self, context: Any, some: Any, release_gil: bool, borrows: bool) -> str | None:
         """Return the name of an entry for some types; None if a kernel needs one of its own."""
-        described = f"{fndesc.argtypes} {fndesc.restype} {release_gil}"
+        kinds = some.argtypes, some.passed, some.restype
+        described = f"{kinds} {some.is_apart} {some.has_sizes} {release_gil} {borrows}"
         if " at 0x" in described:  # which means something else when the object is gone
             return None
         name = f"{PREFIX}entry." + hashlib.sha256(described.encode()).hexdigest()[:24]
-        some = SimpleNamespace(
-            argtypes=fndesc.argtypes, restype=fndesc.restype, qualname="compiled function"
-        )
 
         def write(module: Any) -> None:
-            _Wrapper(context, module, name, some, None, None, release_gil).build()
+            build = _BorrowingWrapper if borrows else _OwningWrapper
+            build(context, module, name, some, None, None, release_gil).build()
 
         try:
-            self._shared.add(context, name, write)
+            self._shared.add(context, name, write, self._library)
         except _NeedsEnvironment:
             return None
         return name

@@ -13,6 +13,7 @@ from numba import types
 from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import DATA, SHAPE, STRIDES, Variables, is_counted
 from numgrad.codegen.llvm.plain_signatures import Written
+from numgrad.codegen.llvm.quick_calls import ON_STACK
 from numgrad.codegen.loops import (
     PREFIXES,
     SIGNS,
@@ -27,9 +28,9 @@ from numgrad.codegen.loops import (
     Prefix,
     Tuple,
 )
-from numgrad.codegen.numba_private import cgutils, signature
+from numgrad.codegen.numba_private import cgutils, found_in, signature
 
-__all__ = ["ExpressionWriter", "passed"]
+__all__ = ["ExpressionWriter", "parts_of", "passed"]
 
 
 _PARTS_OF_QUOTIENTS = operator.floordiv, operator.mod
@@ -72,9 +73,11 @@ class ExpressionWriter:
         value, kind = self.value(node), self.typed.plain(node)
         if kind == types.boolean:
             return value
-        return self.context.get_function(bool, signature(types.boolean, kind))(
-            self.builder, [value]
-        )
+        return self._function(bool, signature(types.boolean, kind))(self.builder, [value])
+
+    def _function(self, function_type: Any, signature: Any) -> Any:
+        context = self.context
+        return found_in(context, lambda: context.get_function(function_type, signature))
 
     def value(self, node: Expression) -> Any:
         """Write down an expression; return what holds its value, of its type."""
@@ -95,7 +98,8 @@ class ExpressionWriter:
                 return self._chosen(condition, [yes, no], lambda each: self.cast(each, kind))
             case Attribute(value, name):
                 kind, found = self.typed.plain(value), self.value(value)
-                read = self.context.get_getattr(kind, name)
+                context = self.context
+                read = found_in(context, lambda: context.get_getattr(kind, name))
                 if read is None:  # of a module
                     return self._constant_of(self.typed.of(node), self.typed.named(node))
                 result = read(self.context, self.builder, kind, found, name)
@@ -236,7 +240,7 @@ class ExpressionWriter:
         ]
         if isinstance(function_type, Written):
             return function_type.write(self.context, self.builder, signature, given)
-        run = self.context.get_function(function_type, signature)
+        run = self._function(function_type, signature)
         return run(self.builder, [*before, *given])
 
     def _call(self, node: Call) -> Any:
@@ -294,9 +298,14 @@ class ExpressionWriter:
         Numba's parts of arrays are counted as whole ones are.
         """
         match value:
-            case Call():
-                quick = None if self.typed.helper(value) else self.typed.quick(value)
-                return quick is None or quick.is_new
+            case Call(function):
+                if self.typed.helper(value):
+                    return True
+                quick = self.typed.quick(value)
+                if quick is not None:
+                    return quick.is_new
+                called = self.typed.named(function)
+                return all(called is not each for each in ON_STACK)
             case Load(array):
                 return not isinstance(self.typed.plain(array), types.BaseTuple)
             case Attribute() | Infix() | Prefix():
@@ -332,15 +341,22 @@ class ExpressionWriter:
 
 
 def passed(typed: Typed) -> tuple[Any, ...]:
-    """Return the types that a function is called with: of arrays without sizes, a pointer."""
-    if typed.has_sizes:
+    """Return the types that a function is called with."""
+    if typed.has_sizes and not typed.is_apart:
         return tuple(typed.arguments)
-    return tuple(
-        [
-            types.CPointer(kind.dtype) if isinstance(kind, types.Array) else kind
-            for kind in typed.arguments
-        ]
-    )
+    return tuple([part for kind in typed.arguments for part in parts_of(kind, typed.has_sizes)])
+
+
+def parts_of(kind: Any, has_sizes: bool) -> list[Any]:
+    """Return the types of what an argument comes as that does not come as a whole.
+
+    Of an array that is where its elements are; then, if wanted, the size of each dim, and the bytes
+    from one element to the next, unless the sizes say it.
+    """
+    if not isinstance(kind, types.Array):
+        return [kind]
+    numbers = (1 if kind.layout == "C" else 2) * kind.ndim if has_sizes else 0
+    return [types.CPointer(kind.dtype), *[types.intp] * numbers]
 
 
 class _Failed(NamedTuple):

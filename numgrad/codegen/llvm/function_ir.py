@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -22,6 +22,7 @@ from numba import types
 from numgrad.codegen.llvm.function_expressions import ExpressionWriter, passed
 from numgrad.codegen.llvm.function_types import Typed
 from numgrad.codegen.llvm.function_variables import Variables
+from numgrad.codegen.llvm.quick_calls import array_of, itemsize_of
 from numgrad.codegen.loops import (
     Assign,
     Blank,
@@ -75,11 +76,9 @@ class FunctionWriter:
         self.expressions = ExpressionWriter(context, builder, typed, self.variables, write)
         self.borrowed: set[str] = set()  # arrays that are parts of others
         self.loops: list[Any] = []  # where `break` leads to
-        for name, kind, value in zip(function.parameters, typed.arguments, arguments, strict=True):
-            if isinstance(kind, types.Array) and not typed.has_sizes:
-                self.variables.bind_elements(name, value)
-            else:
-                self.variables.bind(name, value)
+        values = iter(arguments)
+        for name, kind in zip(function.parameters, typed.arguments, strict=True):
+            self._bind_argument(name, kind, values)
         body = self.builder.append_basic_block("body")
         self.builder.position_at_end(body)
         self._body(function.body)
@@ -91,6 +90,24 @@ class FunctionWriter:
         self.expressions.fail()
         with self.builder.goto_block(self.variables.start):
             self.builder.branch(body)
+
+    def _bind_argument(self, name: str, kind: Any, values: Iterator[Any]) -> None:
+        """Give an argument its name, which is the next of the values, or what they make."""
+        first, typed = next(values), self.typed
+        if not isinstance(kind, types.Array) or (typed.has_sizes and not typed.is_apart):
+            self.variables.bind(name, first)
+        elif not typed.has_sizes:
+            self.variables.bind_elements(name, first)
+        else:
+            sizes = [next(values) for _ in range(kind.ndim)]
+            if kind.layout == "C":
+                steps = [itemsize_of(self.context, kind)]
+                for size in sizes[:0:-1]:
+                    steps.insert(0, self.builder.mul(steps[0], size, flags=["nsw"]))
+            else:
+                steps = [next(values) for _ in range(kind.ndim)]
+            array = array_of(self.context, self.builder, kind, first, sizes, steps[: kind.ndim])
+            self.variables.bind(name, array)
 
     def _bind(self, name: str, value: Any, is_new: bool) -> None:
         self.variables.bind(name, value, is_new=is_new, is_repeated=bool(self.loops))

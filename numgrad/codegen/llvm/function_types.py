@@ -238,6 +238,12 @@ class Typed:
     part : Part, optional
         The Python function that it was read of.
 
+    Attributes
+    ----------
+    is_apart : bool
+        Whether arrays come as what is known of them, each an argument of its own: where their
+        elements are, and the sizes.
+
     Raises
     ------
     numba.errors.TypingError
@@ -255,7 +261,7 @@ class Typed:
         part: Part | None = None,
     ) -> None:
         self.function, self.arguments, self.has_sizes = function, arguments, has_sizes
-        self.part = part
+        self.part, self.is_apart = part, False
         self.signatures, self.module = signatures, module
         self.variables = dict(zip(function.parameters, arguments, strict=True))
         self.result: Any = None

@@ -14,6 +14,7 @@ from numgrad.codegen.numba_private import as_dtype
 __all__ = [
     "DATA",
     "MEMINFO",
+    "ON_STACK",
     "PARENT",
     "QUICK",
     "SHAPE",
@@ -29,6 +30,8 @@ _TOO_BIG = (
     "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
 )
 
+#: Functions whose result lies in the function that calls them, and goes when that returns.
+ON_STACK: list[Any] = []
 #: Where the parts stand of what Numba makes of an array.
 MEMINFO, PARENT, NITEMS, ITEMSIZE, DATA, SHAPE, STRIDES = range(7)
 
