@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 
 from numgrad.codegen.llvm.function_expressions import parts_of
@@ -36,12 +36,12 @@ _DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE = (
 #: Where in a dtype the size of an element is (``PyArray_Descr``), and the bits of that number.
 _ITEMSIZE, _BITS = (24, 64) if int(np.__version__.split(".")[0]) > 1 else (16, 32)
 _BYTE = ir.IntType(8).as_pointer()
-_INT, _SIZE = ir.IntType(32), ir.IntType(64)
+_INT, _SIZE = ir.IntType(32), ir.IntType(8 * _POINTER)
 #: By this name machine code finds the type of arrays.
 _NDARRAY = "numgrad.ndarray"
 #: How Python reads numbers of some types, and what that returns: -1 may be an error.
 _READERS = {
-    types.int64: ("PyLong_AsLongLong", _SIZE),
+    types.int64: ("PyLong_AsLongLong", ir.IntType(64)),
     types.float64: ("PyFloat_AsDouble", ir.DoubleType()),
     types.boolean: ("PyObject_IsTrue", _INT),
 }
@@ -54,7 +54,7 @@ llvm.add_symbol(_NDARRAY, id(np.ndarray))
 def takes(arguments: tuple[Any, ...], result: Any) -> bool:
     """Whether there is such an entry for arguments and a result of some of Numba's types."""
     plain = (types.Number, types.Boolean, types.NoneType)
-    results = result if isinstance(result, types.BaseTuple) else (result,)
+    results: Any = result if isinstance(result, types.BaseTuple) else (result,)
     return all(isinstance(each, plain) for each in results) and all(
         isinstance(each, plain) or type(each) is types.Array for each in arguments
     )

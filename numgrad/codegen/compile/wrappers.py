@@ -106,6 +106,7 @@ class Wrappers:
             self._names[key] = self._compiled(context, some, release_gil, borrows)
         name = self._names[key]
         if name is None:
+            assert typed is None or not typed.is_apart  # what it `takes` needs no environment
             build = type(context).create_cpython_wrapper
             build(context, library, fndesc, env, call_helper, release_gil=release_gil)
             return
