@@ -27,7 +27,7 @@ __all__ = ["is_long", "transform"]
 
 Array = np.ndarray[Any, Any]
 
-SIDE = 8  # of the squares that are turned: as many complex64 as a cache line holds
+SQUARE = 8  # of the squares that are turned: as many complex64 as a cache line holds
 
 
 @kernel
@@ -75,12 +75,12 @@ def _rows(numbers, target, one, other, square, turned, roots, sizes, inverse, sc
     """
     rows, columns, lanes, across, group = sizes
     for block in range(first * group, last * group):
-        for begin in range(0, columns, SIDE):
+        for begin in range(0, columns, SQUARE):
             for lane in range(lanes):
                 at = (block * lanes + lane) * across + begin
-                for k in range(SIDE):
+                for k in range(SQUARE):
                     store(turned, k * lanes + lane, element(numbers, at + k))
-            for k in range(SIDE):
+            for k in range(SQUARE):
                 split(square, k * lanes, one, (begin + k) * group + block % group, False)
         if block % group == group - 1:
             found = other if _transform(one, other, roots, columns, group) else one
@@ -155,7 +155,7 @@ def transform(array: Array, forward: bool, scale: float) -> Array:
     def rows_of(target: Array) -> Callable[[int, int], None]:
         def task(first: int, last: int) -> None:
             one, other = (_aligned(2 * columns * lanes * group, dtype) for _ in range(2))
-            square = _aligned(2 * SIDE * lanes, dtype)
+            square = _aligned(2 * SQUARE * lanes, dtype)
             turned = square.view(numbers.dtype)
             given = (one, other, square, turned, plan.of_columns, plan.sizes, not forward)
             _rows(numbers, target, *given, dtype.type(scale), first, last)
