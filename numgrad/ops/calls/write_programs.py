@@ -23,8 +23,11 @@ __all__ = ["compile_write"]
 class _WriteWriter(CallWriter):
     """Writes the source of a call that puts its result in the place of its first argument."""
 
-    def __init__(self, arguments: Sequence[Any], steps: Steps, result: Tensor) -> None:
+    def __init__(
+        self, arguments: Sequence[Any], steps: Steps, result: Tensor, itself: Sequence[str]
+    ) -> None:
         super().__init__(arguments, steps, ())
+        self.itself = itself  # the names of arguments that are what is written to
         self.stand_in = self.values[id(arguments[0])]
         self.result = result
         self.dtype = arguments[0]._array.dtype
@@ -39,7 +42,8 @@ class _WriteWriter(CallWriter):
         return node.call.saved_places[: len(node.saved_edges())]
 
     def given(self, value: Value) -> str:
-        return "" if value is self.stand_in else super().given(value)
+        is_written = value is self.stand_in or value.tensor in self.itself
+        return "" if is_written else super().given(value)
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
@@ -83,9 +87,12 @@ def compile_write(
         As of `compile_call`.
     """
     write = steps.write
-    if write is None or write.after != len(steps.steps) or not steps.is_complete():
+    if write is None or write.after != len(steps.steps):
+        return None
+    if not steps.is_complete(arguments[0]._counter):
         return None
     enter = None if arguments[0]._base is None else write.enter
+    itself = [f"t{at}" for at, each in enumerate(arguments) if each is arguments[0]]
     arguments, result = (write.stand_in, *arguments[1:]), write.result
     if not any(output is result for step in steps.steps for output in step.outputs):
         return None
@@ -95,7 +102,7 @@ def compile_write(
     tensors = [each for each in arguments[1:] if isinstance(each, Tensor)]
     if any(id(each) not in taken and id(each._array) not in taken for each in tensors):
         return None  # it went into parameters
-    writer = _WriteWriter(arguments, steps, result)
+    writer = _WriteWriter(arguments, steps, result, itself)
     names = writer.take_in_order(arguments, in_order)
     if names is not None:
         writer.values[-1] = writer.stand_in
