@@ -29,6 +29,10 @@ class _WriteWriter(CallWriter):
         super().__init__(arguments, steps, ())
         self.itself = itself  # the names of arguments that are what is written to
         self.stand_in = self.values[id(arguments[0])]
+        written = arguments[0]._array
+        same = [each for each in arguments if isinstance(each, Tensor) and each._array is written]
+        if len(same) == 1 + len(itself):  # what was read of these was read of what is written to
+            self.holders[id(written)] = self.stand_in
         self.result = result
         self.dtype = arguments[0]._array.dtype
         self.copied = False  # whether what the tensor held is
@@ -92,7 +96,7 @@ def compile_write(
     if not steps.is_complete(arguments[0]._counter):
         return None
     enter = None if arguments[0]._base is None else write.enter
-    itself = [f"t{at}" for at, each in enumerate(arguments) if each is arguments[0]]
+    others = [f"t{at}" for at, each in enumerate(arguments) if at and each is arguments[0]]
     arguments, result = (write.stand_in, *arguments[1:]), write.result
     if not any(output is result for step in steps.steps for output in step.outputs):
         return None
@@ -102,7 +106,7 @@ def compile_write(
     tensors = [each for each in arguments[1:] if isinstance(each, Tensor)]
     if any(id(each) not in taken and id(each._array) not in taken for each in tensors):
         return None  # it went into parameters
-    writer = _WriteWriter(arguments, steps, result, itself)
+    writer = _WriteWriter(arguments, steps, result, others)
     names = writer.take_in_order(arguments, in_order)
     if names is not None:
         writer.values[-1] = writer.stand_in
