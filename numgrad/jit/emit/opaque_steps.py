@@ -12,7 +12,7 @@ from numgrad.jit.emit.compiled_loops import compiled_loop
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import Elements
 
-__all__ = ["as_compact", "opaque_call", "operand_reader"]
+__all__ = ["as_compact", "as_own", "opaque_call", "operand_reader"]
 
 NDArray = np.ndarray[Any, Any]
 
@@ -24,6 +24,14 @@ def as_compact(array: NDArray) -> NDArray:
     if array.flags.num & _COMPACT == _COMPACT:
         return array
     return array.copy("C")
+
+
+def as_own(result: NDArray, *arrays: NDArray) -> NDArray:
+    """Return a result, or a copy that is C-contiguous, aligned, and no view of `arrays`."""
+    fresh = as_compact(result)
+    if fresh is result and any(np.may_share_memory(result, array) for array in arrays):
+        return result.copy()
+    return fresh
 
 
 def operand_reader(
@@ -95,18 +103,6 @@ def opaque_call(
             restore(before)
         if not isinstance(results, tuple | list):
             results = (results,)
-        found = []
-        for position in positions:
-            result = np.asarray(results[position])
-            fresh = as_compact(result)
-            is_own = result.base is None and not any(result is array for array in arrays)
-            if (
-                not is_own
-                and fresh is result
-                and any(np.may_share_memory(result, array) for array in arrays)
-            ):
-                fresh = result.copy()
-            found.append(fresh)
-        return found
+        return [as_own(np.asarray(results[position]), *arrays) for position in positions]
 
     return run

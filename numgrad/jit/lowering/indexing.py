@@ -32,8 +32,13 @@ _FROM_END = ("from_front", "filled_positions", "flat_index")  # count negative p
 def _checked(name: str) -> Lowering:
     """Return the lowering of a check of positions."""
 
-    def lower(index: Value, size: int, dim: int = 0, ordinal: int = 0) -> Value:
+    def lower(
+        index: Value, size: int, dim: int = 0, ordinal: int = 0, ignored: int | None = None
+    ) -> Value:
         from_end = name in _FROM_END
+        if ignored is not None:
+            is_ignored = apply("eq", index, constant(ignored, index.dtype))
+            index = apply("where", is_ignored, constant(0, index.dtype), index)
         low = -size if from_end else 0
         if 0 in index.shape:
             return index

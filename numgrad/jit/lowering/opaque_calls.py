@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,10 +26,11 @@ class Whole:
     """A primitive in a graph, with the parameters that are no operands.
 
     Its first operand may be what there is in memory; `order` tells how it lies there. What reduces
-    in that order (`in_order`) is given it row by row, however the program reads it.
+    in that order (`in_order`) is given it row by row, however the program reads it. `single` tells
+    whether it returns an array, and not a tuple of them; None where it was never run.
     """
 
-    __slots__ = ("count", "in_order", "name", "order", "primitive", "template")
+    __slots__ = ("count", "in_order", "name", "order", "primitive", "single", "template")
 
     def __init__(
         self, primitive: Primitive, count: int, template: dict[str, Any], in_order: bool = False
@@ -39,6 +41,7 @@ class Whole:
         self.template = template
         self.order: Order | None = None
         self.in_order = in_order
+        self.single: bool | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -54,10 +57,20 @@ class Whole:
 
     def prepared(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """Return what `forward` does on arrays that lie as these do, with less around it."""
+        return self.plain(arrays) or self.forward
+
+    def plain(self, arrays: Sequence[Array]) -> Callable[..., Any] | None:
+        """Return what computes in eager calls, of arrays that lie as these do; None if none does.
+
+        What it returns is new, but may lie in any order.
+        """
         is_copied = self.in_order and not arrays[0].flags.c_contiguous
         if is_copied or self.order is not None or self.count < len(arrays):
-            return self.forward
-        return self.primitive.prepared(arrays, self.template) or self.forward
+            return None
+        if self.primitive.view or self.single is None:
+            return None
+        found = self.primitive.prepared(arrays, self.template)
+        return found or functools.partial(self.primitive.forward, **self.template)
 
     def run(self, arrays: Sequence[Array]) -> Any:
         """Run it on arrays, and return what it returns."""
@@ -86,7 +99,7 @@ class Whole:
             result = self.run(arrays)
         finally:
             modes.trace = trace
-        single = not isinstance(result, (tuple, list))
+        self.single = single = not isinstance(result, (tuple, list))
         return single, [np.asarray(array) for array in ([result] if single else result)]
 
 

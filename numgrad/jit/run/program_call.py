@@ -18,10 +18,11 @@ from numgrad.base.float_errors import restore, silence
 from numgrad.base.tuning import RECYCLED_BYTES, THREAD_ADDITIONS_JIT
 from numgrad.codegen.define import define
 from numgrad.jit.emit.compiled_loops import compiled_loop, grain_of
-from numgrad.jit.emit.opaque_steps import as_compact, opaque_call, operand_reader
+from numgrad.jit.emit.opaque_steps import as_compact, as_own, opaque_call, operand_reader
 from numgrad.jit.emit.program_source import WHAT, Array, Emitted
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.opaque_calls import Whole
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.nests import Nest
 from numgrad.runtime.memory import empty
@@ -87,6 +88,7 @@ class _Writer:
         self.views: list[Callable[[NDArray], NDArray]] = []  # of the room, made with it
         self.names: dict[str, Any] = {
             "as_compact": as_compact,
+            "as_own": as_own,
             "dot": np.ndarray.dot,
             "empty": np.empty,
             "new_room": self._new_room,
@@ -186,7 +188,7 @@ class _Writer:
             ):
                 lines += self._loop(value, primitive)
             else:
-                lines.append(self._opaque(value))
+                lines += self._opaque(value)
         if is_silent:
             lines = ["before = silence()", "try:", *_inside(lines), "finally: restore(before)"]
         return lines
@@ -255,14 +257,42 @@ class _Writer:
         turns = f"0, {loop.count}, " if isinstance(loop, Rows) else ""
         return [*lines, f"loop_{number}({turns}{', '.join(given)})"]
 
-    def _opaque(self, value: Value) -> str:
-        """Return the line that calls a primitive."""
+    def _opaque(self, value: Value) -> list[str]:
+        """Return the lines that call a primitive."""
         items = self.emitted.results_of(value)
         name = f"call_{len(self.names)}"
-        self.names[name] = opaque_call(value, tuple(items), self.build)
         operands = ", ".join([self._operand(operand) for operand in value.operands])
-        targets = "".join([f"{self.emitted.buffers[item]}, " for item in items.values()])
-        return f"{targets}{'= ' * bool(items)}{name}({operands})"
+        buffers = {position: self.emitted.buffers[item] for position, item in items.items()}
+        plain = self._plain(value)
+        if plain is None:
+            self.names[name] = opaque_call(value, tuple(items), self.build)
+            targets = "".join([f"{buffer}, " for buffer in buffers.values()])
+            return [f"{targets}{'= ' * bool(items)}{name}({operands})"]
+        self.names[name] = plain
+        whole = value.attributes["primitive"]
+        lines = [f"found = {name}({operands})"]
+        for position, buffer in buffers.items():
+            lines += [
+                f"{buffer} = found{'' if whole.single else f'[{position}]'}",
+                f"if {buffer}.base is not None or {buffer}.flags.num & 0x101 != 0x101:",
+                f"    {buffer} = as_own({buffer}, {operands})",
+            ]
+        return lines
+
+    def _plain(self, value: Value) -> Callable[..., Any] | None:
+        """Return what computes in eager calls, if operands lie alike in all calls; else None."""
+        whole = value.attributes["primitive"]
+        if not isinstance(whole, Whole) or any(0 in each.shape for each in value.operands):
+            return None
+        plan, buffers = self.emitted.plan, self.emitted.buffers
+        arrays = {array.name: array for array in self.emitted.arrays}
+        stand_ins = []
+        for operand in value.operands:
+            name, read = operand_reader(
+                operand, plan.elements, plan.kept, buffers, self.emitted.values
+            )
+            stand_ins.append(read(np.empty(arrays[name].shape, arrays[name].dtype)))
+        return whole.plain(stand_ins)
 
     def _operand(self, value: Value) -> str:
         """Return the source of the operand of a step."""

@@ -18,6 +18,8 @@ BOUNDS: dict[str, tuple[type[Exception], str]] = {
     "filled_positions": (IndexError, "index {0} is out of bounds for dimension {1} with size {2}"),
     "check_bounds": (RuntimeError, "index {0} is out of bounds for dimension {1} with size {2}"),
     "check_selected": (IndexError, "index out of range in self"),
+    "numbers_of_rows": (IndexError, "index out of range in self"),
+    "classes_of": (IndexError, "Target {0} is out of bounds."),
     "check_copied": (
         IndexError,
         "index_copy_(): index {0} is out of bounds for dimension {1} with size {2}",

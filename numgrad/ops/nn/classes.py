@@ -41,19 +41,17 @@ _NUMBERED = (
 # --- classes by their numbers --------------------------------------------------------------------
 
 
-def _quick_classes(function: Any, count: int, ignored: int) -> Any:
+def _quick_classes(function: Any, size: int, ignored: int) -> Any:
     """Return what gives numbers of classes back if that is what they are; None if some are not."""
-    if 0 <= ignored < count:
-        return None
-    return unless_inside(lambda target, size: function(target, count=size, ignored=ignored), count)
+    return None if 0 <= ignored < size else unless_inside(function, size, ignored=ignored)
 
 
 @at_run_time(quick=_quick_classes)
-def _classes_of(target: Any, count: int, ignored: int) -> Any:
+def _classes_of(target: Any, size: int, ignored: int) -> Any:
     """Return numbers of classes, 0 for those to ignore; raise for what is no class."""
-    if not 0 <= ignored < count and are_inside(target, count):
+    if not 0 <= ignored < size and are_inside(target, size):
         return target
-    outside = ((target < 0) | (target >= count)) & (target != ignored)
+    outside = ((target < 0) | (target >= size)) & (target != ignored)
     if outside.any():
         raise IndexError(f"Target {target[outside].flat[0]} is out of bounds.")
     return (target * (target != ignored)).astype(target.dtype)
@@ -136,7 +134,7 @@ class _Chosen:
             target = target.long()
         target = target.contiguous()
         self.counted = target != ignored
-        self.classes = wrap(_classes_of(target._array, count=shape[self.dim], ignored=ignored))
+        self.classes = wrap(_classes_of(target._array, size=shape[self.dim], ignored=ignored))
         self.weights = where(self.counted, 1.0, 0.0).to(input.dtype)
         self.is_weighted = weight is not None
         if weight is not None:

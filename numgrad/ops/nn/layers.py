@@ -149,14 +149,10 @@ def check_numbers_of_rows(tensor: Tensor, position: int, name: str, function: st
         )
 
 
-def _quick_numbers(function: Any, count: int) -> Any:
-    return unless_inside(lambda index, size: function(index, count=size), count)
-
-
-@at_run_time(quick=_quick_numbers)
-def numbers_of_rows(index: Any, count: int) -> Any:
+@at_run_time(quick=unless_inside)
+def numbers_of_rows(index: Any, size: int) -> Any:
     """Return numbers of rows; raise if there is no such row."""
-    if index.size and (index.min() < 0 or index.max() >= count):
+    if index.size and (index.min() < 0 or index.max() >= size):
         raise IndexError("index out of range in self")
     return index
 
@@ -250,7 +246,7 @@ def embedding(
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_numbers_of_rows(input, 1, "indices", "embedding")
-    numbers = wrap(numbers_of_rows(input.long()._array, count=rows)).reshape(-1)
+    numbers = wrap(numbers_of_rows(input.long()._array, size=rows)).reshape(-1)
     if max_norm is not None:
         with no_grad():
             shorten_rows(weight, numbers, max_norm, norm_type)

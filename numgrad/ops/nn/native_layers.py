@@ -388,5 +388,5 @@ def _embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_typ
             [3., 4.]])
     """
     check_numbers_of_rows(indices, 2, "indices", "embedding_renorm_")
-    numbers = numbers_of_rows(indices._array, count=input._array.shape[0])
+    numbers = numbers_of_rows(indices._array, size=input._array.shape[0])
     return shorten_rows(input, wrap(numbers).reshape(-1).long(), max_norm, norm_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.jit.emit.opaque_steps import as_compact, opaque_call
+from numgrad.jit.emit.opaque_steps import as_compact, as_own, opaque_call
 from numgrad.jit.ir.graph import Value
 from numgrad.ops.core.primitive import CATALOGUE
 
@@ -53,6 +54,34 @@ def test_what_a_forward_finds_out_each_time_is_found_out_once(
 
     monkeypatch.setattr(CATALOGUE[name], "forward", forward)
     assert ng.equal(compiled(x), expected)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"prod_over_dim"}))  # is copied
+def test_nothing_stands_between_a_call_and_what_computes_in_eager_ones(name: str) -> None:
+    """Where operands lie alike in all calls, results are looked at where they come back."""
+    function = CALLS[name]
+    x = ng.from_numpy(np.random.default_rng(3).standard_normal((6, 9)))
+    compiled = ng.jit(function)
+    compiled(x)
+    seen: set[Any] = set()
+    sys.setprofile(lambda frame, event, arg: seen.add(frame.f_code))
+    try:
+        compiled(x)
+    finally:
+        sys.setprofile(None)
+    steps = [each for each in seen if each.co_filename.endswith(("_steps.py", "opaque_calls.py"))]
+    assert not {"run", "forward"}.intersection([each.co_name for each in steps])
+
+
+def test_results_that_lie_otherwise_are_copied() -> None:
+    """What the program reads, and what it returns, lies row by row."""
+    whole = np.ones((4, 3))
+    for result in (whole, whole[1:], whole.T, np.asfortranarray(np.ones((2, 3)))):
+        found = as_own(result, whole)
+        assert found.flags.c_contiguous and not np.may_share_memory(found, whole)
+        assert np.array_equal(found, result)
+    new = np.ones(3)
+    assert as_own(new, whole) is new
 
 
 def test_gradients_of_loops_with_calls_whose_number_of_turns_differs() -> None:
