@@ -37,7 +37,7 @@ __all__ = [
 
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
-_OVERLAP_WORK = 100  # what NumPy may try until it says that views share no element
+_OVERLAP_WORK: Any = 100  # what NumPy may try until it says that views share no element
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
 IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
