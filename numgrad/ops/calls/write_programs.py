@@ -57,12 +57,16 @@ class _WriteWriter(CallWriter):
             self.write = f"writes({', '.join(arguments)})"
             return
         super()._compute(number, step, arguments)
-        if any(output is self.result for output in step.outputs):
-            index = next(i for i, each in enumerate(step.outputs) if each is self.result)
-            self.write = f"array_t0[...] = x{number}_{index}"
-            if self.result._array.dtype is not self.dtype:
-                self.namespace["assign"] = _assign
-                self.write = f"assign(array_t0, x{number}_{index})"
+        for index, output in enumerate(step.outputs):
+            if output is self.result:
+                self.assign(f"x{number}_{index}")
+
+    def assign(self, array: str) -> None:
+        """Note that an array is what is written."""
+        self.write = f"array_t0[...] = {array}"
+        if self.result._array.dtype is not self.dtype:
+            self.namespace["assign"] = _assign
+            self.write = f"assign(array_t0, {array})"
 
     def _saved(self, value: Value) -> str:
         if value is self.stand_in:
@@ -98,8 +102,6 @@ def compile_write(
     enter = None if arguments[0]._base is None else write.enter
     others = [f"t{at}" for at, each in enumerate(arguments) if at and each is arguments[0]]
     arguments, result = (write.stand_in, *arguments[1:]), write.result
-    if not any(output is result for step in steps.steps for output in step.outputs):
-        return None
     if any(step.primitive.view for step in steps.steps):
         return None
     taken = {id(each) for step in steps.steps for each in (*step.operands, *step.read)}
@@ -114,7 +116,11 @@ def compile_write(
     for number, step in enumerate(steps.steps):
         if not writer.step(number, step, names):
             return None
-    value = writer.values[id(result)]
+    value = writer.values.get(id(result)) or writer.made(result)
+    if value is None or value.is_argument:
+        return None
+    if not writer.write:  # it was made of no tensor
+        writer.assign(value.array)
     counter = writer.part(writer.stand_in, "counter")
     writer.lines += [writer.write, f"{counter}[0] += 1"]
     if value.edge is not None:
