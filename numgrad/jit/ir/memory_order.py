@@ -40,9 +40,14 @@ def numberless(place: Array) -> Array:
     if place.flags.c_contiguous:  # though along dims of length 1 the strides may be any
         zeros = np.zeros(place.shape, place.dtype)
         return np.ndarray(place.shape, place.dtype, zeros, 0, place.strides)
-    low, high = extent(layout_of(place))
-    memory = np.zeros(high - low, place.dtype)
-    return np.ndarray(place.shape, place.dtype, memory, -low * place.itemsize, place.strides)
+    return _zeros(place.shape, place.dtype, place.strides)
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Array:
+    """Return zeros that lie in memory of their own with some strides, in bytes."""
+    size = dtype.itemsize
+    low, high = extent((shape, tuple([step // size for step in strides]), 0))
+    return np.ndarray(shape, dtype, np.zeros(high - low, dtype), -low * size, strides)
 
 
 def place_like(
@@ -122,10 +127,13 @@ class Order(NamedTuple):
     backwards : frozenset of int
         Those that memory has from their last index to the first. They are read as memory has them
         if they are reduced.
+    strides : tuple of int
+        In bytes: products go by what lies side by side, too.
     """
 
     dims: list[int]
     backwards: frozenset[int]
+    strides: tuple[int, ...]
 
     def in_memory(self, value: Value) -> Value:
         """Return what there is in memory of a value."""
@@ -135,7 +143,12 @@ class Order(NamedTuple):
         """Return the array of which `in_memory` gives this one, with such strides."""
         flips = [-1 if dim in self.backwards else 1 for dim in range(len(self.dims))]
         there = np.ascontiguousarray(array).transpose(np.argsort(self.dims).tolist())
-        return there[tuple([slice(None, None, step) for step in flips])]
+        there = there[tuple([slice(None, None, step) for step in flips])]
+        if there.strides == self.strides:
+            return there
+        found = _zeros(there.shape, there.dtype, self.strides)
+        found[...] = there
+        return found
 
 
 def order_of(place: Array) -> Order | None:
@@ -143,7 +156,7 @@ def order_of(place: Array) -> Order | None:
     if place.flags.c_contiguous:
         return None
     backwards = frozenset([dim for dim, step in enumerate(place.strides) if step < 0])
-    return Order(by_stride(place), backwards)
+    return Order(by_stride(place), backwards, place.strides)
 
 
 def flipped(value: Value, dims: Collection[int]) -> Value:
@@ -240,13 +253,9 @@ class Laid(NamedTuple):
 
     def place(self, array: Array) -> Array:
         """Return the result, of the array that the program computed."""
-        dtype = array.dtype
         if self.is_dense:
-            return np.ndarray(self.shape, dtype, array, 0, self.strides)
-        steps = tuple([step // dtype.itemsize for step in self.strides])
-        low, high = extent((self.shape, steps, 0))
-        memory = np.zeros(high - low, dtype)
-        found = np.ndarray(self.shape, dtype, memory, -low * dtype.itemsize, self.strides)
+            return np.ndarray(self.shape, array.dtype, array, 0, self.strides)
+        found = _zeros(self.shape, array.dtype, self.strides)
         once = found[tuple([slice(None if step else 1) for step in self.strides])]
         once.transpose(self.order)[...] = array
         return found

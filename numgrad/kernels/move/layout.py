@@ -21,6 +21,7 @@ __all__ = [
     "arrange",
     "arranged",
     "by_stride",
+    "flat_of",
     "reduced_shape",
     "restore",
 ]
@@ -126,7 +127,7 @@ def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool)
     if adjacent and sum(reduced for _, reduced in _groups(array.shape, dims, order)) > 1:
         block = sorted(dims) if ordered else by_stride(array.strides, dims)
         order = _as_one_block(array.strides, dims, block)
-    return arranged(_flat(array.transpose(order)), array.shape, dims, order)
+    return arranged(flat_of(array.transpose(order)), array.shape, dims, order)
 
 
 def arranged(
@@ -152,7 +153,7 @@ def arranged(
     )
 
 
-def _flat(array: Array) -> Array | Strided:
+def flat_of(array: Array) -> Array | Strided:
     """Return the elements in C order, as `Arrangement` has them."""
     if array.flags.c_contiguous or not is_strided(array):
         return contiguous(array)

@@ -149,6 +149,7 @@ def _fold(name: str, transform: Transform, kind: str, merge: Fold | None = None)
 
 SUM = _fold("sum", ITSELF, "sum")
 SUM_INTEGERS = _fold("sum_integers", AS_INT64, "sum")
+# In turn, of which `numgrad.kernels.reduce.products` makes its order.
 PROD = _fold("prod", ITSELF, "prod")
 PROD_INTEGERS = _fold("prod_integers", AS_INT64, "prod")
 MAX = _fold("max", ITSELF, "max")

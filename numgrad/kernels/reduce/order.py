@@ -1,5 +1,6 @@
 """The order of summation: how every reduction combines its elements, whatever the machine.
 
+(Products of floating point numbers have an order of their own: `numgrad.kernels.reduce.products`.)
 It is the same in eager mode and in what `jit` compiles, so both give the same bits. An array is
 looked at as ``(outer, n, inner)`` elements, n of which make one result, `inner` results side by
 side. It says in which order these n are combined, from their number and from `inner` alone:
@@ -38,7 +39,7 @@ from numgrad.codegen.llvm.fold_ir import (
 )
 from numgrad.codegen.llvm.run_ir import RUN, block_rows, lanes_of_rows
 
-__all__ = ["PART", "TILE", "make_fold", "steps_of", "steps_of_rows"]
+__all__ = ["PART", "TILE", "make_fold", "steps_in_turn", "steps_of", "steps_of_rows"]
 
 Array = np.ndarray[Any, Any]
 
@@ -108,6 +109,29 @@ def steps_of_rows(first: int, count: int, length: int, row_step: int, step: int)
     """
     kind = FOLD_ROWS if step else FOLD_REPEATS
     return np.array([1, -(-count // RUN), row_step, 1, OUT, first, count, kind, length], np.int64)
+
+
+@lru_cache(maxsize=1024)
+def steps_in_turn(rows: int, columns: int, row_step: int, begins: bool) -> Array:
+    """Return what `make_follow` follows to combine rows one after the other, in no blocks.
+
+    Parameters
+    ----------
+    rows, columns, row_step : int
+        As for `steps_of`.
+    begins : bool
+        Whether the first row is the first of all; if not, they are combined into the result.
+
+    Examples
+    --------
+    >>> steps_in_turn(3, 5, 5, True)[4:]  # three rows from 0 on, 5 wide, are the result
+    array([-1,  0,  1,  3,  5])
+    """
+    steps: list[int] = []
+    for row in range(0, rows, TREE):
+        is_first = begins and row == 0
+        steps += [OUT, row * row_step, is_first, min(TREE, rows - row), columns]
+    return np.array([1, columns, row_step, 1, *steps], np.int64)
 
 
 def _block_steps(

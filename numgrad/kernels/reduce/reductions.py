@@ -18,6 +18,7 @@ from numgrad.base.dtypes import of_numpy
 from numgrad.codegen.scalar_ops import REAL_OF
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce import operations as folds
+from numgrad.kernels.reduce import products
 from numgrad.kernels.reduce.few_elements import (
     FewElements,
     SpecialisedCall,
@@ -160,7 +161,7 @@ def prod(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     array(24)
     """
     if array.dtype.kind in "fc":
-        return folds.PROD(array, dims, keepdim, array.dtype)
+        return products.prod(array, dims, keepdim)
     return folds.PROD_INTEGERS(as_bytes(array), dims, keepdim, INT64)
 
 
@@ -304,7 +305,7 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
 # int64 or to bools.
 _FOLDS = {
     "sum": (folds.SUM, folds.SUM_INTEGERS, INT64),
-    "prod": (folds.PROD, folds.PROD_INTEGERS, INT64),
+    "prod": (None, folds.PROD_INTEGERS, INT64),
     "amax": (folds.MAX, folds.MAX, None),
     "amin": (folds.MIN, folds.MIN, None),
 }
@@ -336,7 +337,10 @@ def specialised(
     >>> specialised("sum", array.shape, array.dtype, (1,))(array)
     array([3., 7.])
     """
-    return _specialised(name, few_elements(shape, dims, keepdim), dtype)
+    blocks = few_elements(shape, dims, keepdim)
+    if name == "prod" and dtype.kind == "f":  # whose order goes by the strides, too
+        return None if blocks is None else products.specialised(blocks, dtype)
+    return _specialised(name, blocks, dtype)
 
 
 def specialised_as_it_lies(
@@ -372,7 +376,7 @@ def _specialised(
         return _FOLDS_OF_TRUTH[name].specialised(blocks, source, UINT8, _BOOL)
     floats, others, of_others = _FOLDS[name]
     if kind == "f":
-        return floats.specialised(blocks, dtype, dtype, dtype)
+        return None if floats is None else floats.specialised(blocks, dtype, dtype, dtype)
     return others.specialised(blocks, source, of_others or source, of_others or dtype)
 
 

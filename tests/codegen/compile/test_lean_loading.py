@@ -32,3 +32,16 @@ def test_a_gradient_needs_numbers_alone_and_a_users_function_finds_all(
 ) -> None:
     monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
     assert children.ended_well(PROGRAM).split() == ["1", "1.5"]
+
+
+OF_COMPLEX = """
+import numgrad as ng
+print(ng.full((3, 5), 2.0, dtype=ng.complex128).prod(0).sum().item().real)
+"""
+
+
+def test_a_reduction_that_calls_a_function_for_each_number_can_be_a_processs_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
+    assert children.ended_well(OF_COMPLEX).split() == ["40.0"]
