@@ -46,10 +46,12 @@ libraries by `python -m tests.opinfos`. What of it is not here, or not so:
 - `jit` refuses what writes to an argument (`batch_norm` and `instance_norm` with running
   statistics, `embedding` with `max_norm`), results whose shape depends on numbers
   (`masked_select`), and computing in float16.
-- An `out` that overlaps an operand is written to; only elementwise functions refuse it, as
-  PyTorch's do. Numbers are taken where PyTorch wants two tensors.
+- Numbers are taken where PyTorch wants two tensors (`maximum(x, 0)`); an expanded `out` of another
+  shape is given new memory where some functions of PyTorch refuse it (`index_select`); `addbmm_`
+  refuses what has another shape than its result, where PyTorch resizes it.
 - PyTorch gives another gradient for `as_strided_scatter` of no dims, whose input is overwritten
-  (here it is 0), and nan for the tangents of `logcumsumexp` of complex numbers.
+  (here it is 0), nan for the tangents of `logcumsumexp` of complex numbers, and tangents of
+  `cholesky_inverse` that are off in the sixth digit.
 """
 
 # The sections: a heading, and the module or class that the names are attributes of.

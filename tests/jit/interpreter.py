@@ -15,6 +15,7 @@ import scipy.special
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
+from numgrad.kernels.move.bounds import BOUNDS
 
 __all__ = ["UFUNCS", "by_numpy", "fold_by_numpy", "interpret"]
 
@@ -220,7 +221,9 @@ def _structural(value: Value, operands: list[Any]) -> Any:
         case "check":
             index, flag = operands
             if flag:
-                raise IndexError
+                bad = index[(index < attributes["low"]) | (index >= attributes["size"])]
+                error, words = BOUNDS[attributes["kind"]]
+                raise error(words.format(bad.flat[0], attributes["dim"], attributes["size"]))
             return index
         case "matmul":  # not by BLAS, whose bits depend on how operands lie in memory
             left, right = operands

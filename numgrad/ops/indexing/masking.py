@@ -141,7 +141,7 @@ _MASKED_SCATTER: Primitive = Primitive(
 @declare(
     "masked_select(Tensor input, Tensor mask, *, Tensor? out=None)",
     dispatched=True,
-    apart=("input",),
+    apart=("input", "mask"),
 )
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.

@@ -60,6 +60,8 @@ _SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatt
 # Functions that PyTorch lets write to elements that are shown several times, and those it warns of.
 _REPEAT_WITH_WARNING = {"index_fill", "index_put", "masked_fill"}
 _REPEAT = {"fill_diagonal", "tril", "triu", *_REPEAT_WITH_WARNING}
+# Functions whose result has another shape in PyTorch's words than those that broadcast.
+_PRODUCTS = {"addmm", "addmv", "baddbmm"}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
@@ -184,7 +186,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
         check_overlap(tensor, read, apart=True, repeats=name in _REPEAT)
     if name in _REPEAT_WITH_WARNING:
         warn_of_repeats(tensor, name)
-    _check_fits(tensor, result)
+    _check_fits(name, tensor, result)
     if interceptors and modes.steps is not None:
         modes.steps.note_write(stand_in, result, enter_view)
     edge = result._edge
@@ -255,7 +257,7 @@ def _is_itself(tensor: Tensor, operands: Sequence[Any]) -> bool:
     )
 
 
-def _check_fits(tensor: Tensor, result: Tensor) -> None:
+def _check_fits(name: str, tensor: Tensor, result: Tensor) -> None:
     """Raise unless the result has the tensor's shape and a dtype that casts to the tensor's."""
     if not dtypes.can_cast(result.dtype, tensor.dtype):
         raise RuntimeError(
@@ -263,6 +265,11 @@ def _check_fits(tensor: Tensor, result: Tensor) -> None:
             f"{tensor.dtype.scalar_name}"
         )
     if result._array.shape != tensor._array.shape:
+        if name in _PRODUCTS:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor size {list(tensor.shape)} and output tensor size "
+                f"{list(result.shape)} should match"
+            )
         raise RuntimeError(
             f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
             f"{list(result.shape)}"

@@ -69,13 +69,9 @@ def _check_shapes(
     ):
         if is_wrong:
             raise RuntimeError(complaint)
+    _check_dims(input, weight, " ")
     shape, kernels = input._array.shape, weight._array.shape
-    given, ndim = f"Given groups={groups}, ", len(kernels)
-    if len(shape) != ndim:
-        raise RuntimeError(
-            f"Expected {ndim}-dimensional input for {ndim}-dimensional weight {numbers(kernels)}, "
-            f"but got {len(shape)}-dimensional input of size {numbers(shape)} instead"
-        )
+    given = f"Given groups={groups}, "
     if kernels[0] < groups:
         raise RuntimeError(
             f"{given}expected weight to be at least {groups} at dimension 0, but got weight of "
@@ -102,6 +98,17 @@ def _check_shapes(
             f"with {many} elements, but got bias of size {numbers(bias._array.shape)} instead"
         )
     _check_sizes(shape, kernels[2:], steps, transposed, output_padding)
+
+
+def _check_dims(input: Tensor, weight: Tensor, gap: str = "") -> None:
+    shape, kernels = input._array.shape, weight._array.shape
+    ndim = len(kernels)
+    if len(shape) != ndim:
+        raise RuntimeError(
+            f"Expected {ndim}-dimensional input for {ndim}-dimensional weight{gap}"
+            f"{numbers(kernels)}, but got {len(shape)}-dimensional input of size {numbers(shape)} "
+            "instead"
+        )
 
 
 def _check_sizes(
@@ -295,7 +302,8 @@ def _make_convolution(dims: int) -> None:
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise RuntimeError(f"Invalid padding string: '{padding}'")
-            if padding == "same" and weight._array.ndim == input._array.ndim:
+            if padding == "same":
+                _check_dims(input, weight)
                 input, padding = _same(input, weight, stride, dilation)
             else:
                 padding = (0,)

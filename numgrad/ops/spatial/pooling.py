@@ -386,10 +386,28 @@ def _enter_all(
         found: Tensor = rule(input, kernel_size, stride, padding, dilation, ceil_mode, False)
         return found
 
+    def places(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
+        ceil_mode: bool,
+        return_indices: bool,
+    ) -> tuple[Tensor, Tensor]:
+        found: tuple[Tensor, Tensor] = with_places(
+            input, kernel_size, stride, padding, dilation, ceil_mode
+        )
+        return found
+
     greatest, both = f"{2**dims - 1}.", f"{name}_with_indices"
     _enter(name, values, f"{name}{_WINDOWS})", _MAXIMUM, dims, greatest)
     _enter(name, rule, f"{name}{_WINDOWS}{_PLACES_TOO}", _MAXIMUM, dims, greatest, functional=True)
-    _enter(both, with_places, f"{both}{_WINDOWS})", _MAXIMUM, dims, greatest)
+    if dims == 1:
+        _enter(both, with_places, f"{both}{_WINDOWS})", _MAXIMUM, dims, greatest)
+    _enter(
+        both, places, f"{both}{_WINDOWS}{_PLACES_TOO}", _MAXIMUM, dims, greatest, functional=True
+    )
 
 
 for _dims in (2, 3):

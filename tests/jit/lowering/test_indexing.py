@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,3 +93,42 @@ def test_parts_that_are_written(shape: list[int], way: str, data: st.DataObject)
         return y
 
     assert_traced(program, x)
+
+
+@pytest.mark.parametrize("ignored", [-100, 1, 7])
+def test_classes_are_checked_in_the_loops_that_read_them(ignored: int) -> None:
+    """Losses of numbered classes have eager results and errors; nothing is left to a kernel."""
+    random = np.random.default_rng(0)
+    x = ng.from_numpy(random.standard_normal((6, 5)))
+
+    def loss(x: Any, target: Any) -> Any:
+        return ng.nn.functional.nll_loss(x, target, ignore_index=ignored, reduction="none")
+
+    compiled = ng.jit(loss)
+    for target in ([0, 1, 2, 3, 4, ignored], [0, 1, 7, 3, -2, -100], [1, 1, 1, 1, 1, 5]):
+        given = ng.tensor(target)
+        found, expected = (_result_or_words(each, x, given) for each in (compiled, loss))
+        assert type(found) is type(expected)
+        assert found == expected if isinstance(found, str) else ng.equal(found, expected)
+    assert "call" not in str(compiled.lower(x, ng.tensor([0] * 6)).graph)
+
+
+def test_numbers_of_rows_are_checked_in_the_loop_that_reads_them() -> None:
+    table = ng.from_numpy(np.arange(12.0).reshape(4, 3))
+
+    def rows(table: Any, numbers: Any) -> Any:
+        return ng.nn.functional.embedding(numbers, table) * 2
+
+    compiled = ng.jit(rows)
+    for numbers in ([[0, 3], [1, 1]], [[0, 4], [1, 1]], [[0, 3], [-1, 1]]):
+        given = ng.tensor(numbers)
+        found, expected = (_result_or_words(each, table, given) for each in (compiled, rows))
+        assert found == expected if isinstance(found, str) else ng.equal(found, expected)
+    assert "call" not in str(compiled.lower(table, ng.tensor([[0, 1]])).graph)
+
+
+def _result_or_words(function: Any, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except IndexError as error:
+        return str(error)

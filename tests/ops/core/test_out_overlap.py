@@ -29,6 +29,7 @@ mode(x[:, None], 1, True, out=(out[:, None], none)) | clamp(x, 0, 1, out=out)
 renorm(q, 2, 0, 1., out=out.view(2, 2)) | bernoulli(x, out=out) | normal(x, s, out=out)
 cross(x[:3], s[:3], 0, out=out[:3]) | kron(x[:2], s[:2], out=out)
 addr(q, x[:2], s[:2], out=out.view(2, 2)) | outer(x[:2], s[:2], out=out.view(2, 2))
+masked_select(s > 0, p, out=p.view(4)) | masked_select(s > 0, p[:2].repeat(2), out=p)
 amax(x[:, None], 1, out=out) | softmax(x, 0, out=out)
 vstack((x[:2], s[:2]), out=out.view(2, 2)) | dstack((x[:2], s[:2]), out=out.view(1, 2, 2))
 column_stack((x[:2], s[:2]), out=out.view(2, 2)) | conj_physical(x, out=out)
@@ -43,6 +44,7 @@ def outcome(library: Any, line: str, out: str) -> Any:
     names: dict[str, Any] = {"torch": library, "memory_x": memory["x"], "memory_s": memory["s"]}
     names |= {"x": memory["x"][:4], "s": memory["s"][:4], "i": library.tensor([1, 0, 2, 3])}
     names |= {"m": library.ones(4, 4), "q": names["x"].view(2, 2)}
+    names["p"] = names["x"] > 0
     names["out"] = eval(out, names)
     names["none"] = library.empty(0, dtype=library.int64)
     library.manual_seed(0)

@@ -417,6 +417,18 @@ def test_products_added_in_place(torch, name):
         np.testing.assert_allclose(our.numpy(), their.numpy(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["addmm_", "addmv_", "baddbmm_"])
+def test_products_added_in_place_to_what_has_another_shape(torch, name):
+    shapes = next(shapes for known, shapes in ADDED if known == name[:-1])
+    said = []
+    for module in (ng, torch):
+        operands = [module.tensor(each) for each in arrays_of(shapes, "real")]
+        with pytest.raises(RuntimeError, match="Bad in-place call") as raised:
+            getattr(operands[0][:1], name)(*operands[1:])
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
 def test_integers_wrap_around_as_in_pytorch(torch, dtype):
     random = np.random.default_rng(0)

@@ -82,6 +82,8 @@ def test_complex_convolutions_are_pytorchs(torch: ModuleType, name: str) -> None
 ODD = [
     ([(1, 2, 4, 4), (3, 2, 2)], {}),
     ([(4, 4), (3, 2, 2, 2)], {}),
+    ([(1, 2, 4, 4), (3, 2, 2)], {"padding": "same"}),
+    ([(2, 4, 4), (3, 2, 2, 2, 2)], {"padding": "same"}),
     ([(1, 2, 4, 4), (3, 2, 2, 2)], {"padding": "full"}),
     ([(1, 2, 4, 4), (3, 2, 2, 2)], {"padding": "same", "stride": 2}),
     ([(1, 2, 4, 4), (3, 2, 2, 2)], {"groups": 0}),

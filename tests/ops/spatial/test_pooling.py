@@ -239,3 +239,12 @@ def test_fractional_pooling_draws_windows_that_are_as_many_as_wanted(dims):
     )
     values, places = getattr(F, f"{name}_with_indices")(x, 3, 2)
     assert (x.flatten()[places] == values).all()
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_pooling_with_places_gives_these_whether_asked_for_or_not(dims):
+    x = ng.arange(4.0**dims).reshape((1, 1, *[4] * dims))
+    function = getattr(F, f"max_pool{dims}d_with_indices")
+    for asked in (False, True):
+        values, places = function(x, 2, None, 0, 1, False, asked)
+        assert (x.flatten()[places] == values).all()
