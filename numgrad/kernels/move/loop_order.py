@@ -148,8 +148,6 @@ def _copy_order(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
     place = _Place(shape, strides, len(shape), itemsize)
     own = _own_steps(place)
     dims = _by_stride(shape, own)
-    if own == contiguous_steps(shape):
-        return BY_ROWS
     if _goes_in_order(shape, own, dims):
         return ResultOrder(_unless_rows(dims), own)
     return result_order(shape, [place])

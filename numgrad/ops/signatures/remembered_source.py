@@ -106,8 +106,8 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
             continue
         kinds = declaration.kinds_of(name)
         if kinds == {"generator"}:  # the default one, which numbers are drawn from in each call
-            left_out = dict.fromkeys(["None", default_text(declaration.defaults[name])])
-            given.absent.append(f"({' or '.join([f'{value} is {each}' for each in left_out])})")
+            others = dict.fromkeys(["None", default_text(declaration.defaults[name])])
+            given.absent.append(f"({' or '.join([f'{value} is {each}' for each in others])})")
             continue
         if kinds == {"index[]"}:
             given.indices.append(value)
