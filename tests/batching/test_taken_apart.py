@@ -35,7 +35,7 @@ CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_each_example_gives_what_it_gives_alone(name: str) -> None:
     call, shapes = CALLS[name]
-    given = [ng.randn(5, *shape, dtype=ng.float64) for shape in shapes]
+    given = [ng.randn((5, *shape), dtype=ng.float64) for shape in shapes]
     alone = [[each[k] for each in given] for k in range(5)]
     expected = ng.stack([call(*each) for each in alone])
     assert ng.allclose(ng.func.vmap(call)(*given), expected, 1e-12, 1e-12)
