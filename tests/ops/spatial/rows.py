@@ -172,6 +172,7 @@ DISPATCH = {
     "max_pool3d": lambda x, y: ng.max_pool3d(x[None, None], (1, 2, 2)),
     "functional max_pool3d": lambda x, y: _F.max_pool3d(x[None, None], (1, 2, 2)),
     "max_pool1d_with_indices": lambda x, y: ng.max_pool1d_with_indices(x, 2)[0],
+    "functional max_pool1d_with_indices": lambda x, y: _F.max_pool1d_with_indices(x, 2)[0],
     "max_pool2d_with_indices": lambda x, y: _F.max_pool2d_with_indices(x[None], 2)[0],
     "max_pool3d_with_indices": lambda x, y: _F.max_pool3d_with_indices(x[None, None], (1, 2, 2))[0],
     "nn.functional.pad": lambda x, y: _F.pad(x, (1, 1), "reflect"),
