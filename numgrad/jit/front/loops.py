@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from numgrad.graph.backward.accumulate import gradient_edge
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
 from numgrad.jit.front.loop_calls import Body, LoopCall, Recorded, Turn
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["drawing_for", "record_loop"]
 
