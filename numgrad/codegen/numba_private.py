@@ -211,8 +211,22 @@ def fill_tables() -> None:
 
     What functions of the loop IR consist of is mostly known without: see `begin_without_tables`.
     """
+    vars(cpu_target.typing_context).pop("resolve_value_type", None)
     load_functions_of_arrays()
     cpu_target.target_context.refresh()
+
+
+def _type_or_fill(value: Any) -> Any:
+    """Return Numba's type of a value, that of a function when the tables have it.
+
+    Functions that write down others (a cast to a bool, say) ask for these.
+    """
+    own, typing = type(cpu_target.typing_context).resolve_value_type, cpu_target.typing_context
+    try:
+        return own(typing, value)
+    except ValueError:
+        fill_tables()
+        return own(typing, value)
 
 
 @contextlib.contextmanager
@@ -230,6 +244,7 @@ def begin_without_tables() -> Iterator[None]:
     # The compiler copies this context, and Numba asks the copy for functions that there may not be:
     # it learns what was declared in the meantime, and no more.
     target.refresh = lambda: target.install_registry(lowering_registry)
+    typing.resolve_value_type = _type_or_fill
     try:
         yield
     finally:

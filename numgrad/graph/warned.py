@@ -6,8 +6,8 @@ import sys
 import warnings
 from typing import ClassVar
 
-from numgrad.graph.frames import is_of_package
 from numgrad.graph.modes.state import modes
+from numgrad.runtime.frames import is_of_package
 
 __all__ = ["Repetition", "is_due", "warn"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TracedTensor, TraceError, at_hand, is_traced_array, note_numbers
 from numgrad.graph.storage import array_within, compact, span_of, tensor_within
 from numgrad.graph.tensor import Tensor, holder_of, wrap
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["attributes_of", "deep_copy", "reduce_tensor", "shallow_copy", "warn_of_hooks"]
 

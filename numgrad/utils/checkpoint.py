@@ -9,11 +9,11 @@ from typing import Any
 
 from numgrad.autograd.function.function import Function
 from numgrad.graph.backward.backward import backward
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.grad_modes import enable_grad, no_grad
 from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import default_generator
+from numgrad.runtime.frames import where_user_is
 from numgrad.utils.recomputation import CheckpointError, Frame, GraphExecGroup, metadata_of
 
 __all__ = [

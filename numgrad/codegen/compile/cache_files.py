@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from numgrad.runtime.frames import user_level
+
 __all__ = [
     "KERNEL",
     "SHARED",
@@ -293,5 +295,5 @@ def warn(problem: str) -> None:
             f"numgrad's kernel cache: {problem}. Kernels are compiled where they can't be loaded. "
             "NUMGRAD_CACHE_DIR names another directory, NUMGRAD_CACHE_DIR=off goes without.",
             CacheWarning,
-            stacklevel=3,
+            stacklevel=user_level(),
         )

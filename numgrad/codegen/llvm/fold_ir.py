@@ -39,7 +39,6 @@ from numgrad.codegen.llvm.vector_ir import (
     paired,
     splat,
 )
-from numgrad.codegen.numba_private import fill_tables
 
 __all__ = [
     "FOLD",
@@ -379,7 +378,6 @@ class _Follow:
         """Call the transformation of numbers."""
         context, builder = self.context, builder or self.builder
         typing = context.typing_context
-        fill_tables()  # of which a kernel knows nothing before one of its functions is Numba's
         function = typing.resolve_value_type(self.transform.function)
         signature = function.get_call_type(typing, (self.source, self.target), {})
         call = context.get_function(function, signature)

@@ -19,10 +19,10 @@ from numgrad.func.control.arguments import (
     read_leaves,
 )
 from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError, note_numbers
 from numgrad.graph.tensor import Tensor
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["cond", "cond_of_operands", "switch"]
 

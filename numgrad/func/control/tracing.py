@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError, is_traced_array, note_numbers
 from numgrad.graph.tensor import Tensor
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["is_traced", "is_true", "read_predicate", "recorder_of"]
 

@@ -9,11 +9,11 @@ from typing import Any
 from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.backward.cotangents import GradientEdge, as_tuple, check_batches, roots_of
 from numgrad.graph.backward.engine import run
-from numgrad.graph.frames import user_frame
 from numgrad.graph.modes.state import interceptors, is_transformed
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
 from numgrad.graph.upward import upward
 from numgrad.graph.warned import is_due
+from numgrad.runtime.frames import user_frame
 
 __all__ = ["backward", "grad"]
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from numgrad.graph.frames import user_frame
 from numgrad.graph.modes.state import call_interceptors, intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
+from numgrad.runtime.frames import user_frame
 
 __all__ = [
     "anomaly",

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, is_inference
 from numgrad.jit.capture.guards import Guards, is_a, is_number, is_set, own_dict, slots_of
 from numgrad.jit.capture.origins import Libraries, behind, refuse_source, wrapped
 from numgrad.jit.lowering.storage import root_of
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "is_users", "own_attributes"]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.jit.capture.guards import is_a, own_dict
 from numgrad.ops.core.catalogue import RESERVED
 from numgrad.ops.core.primitive import Primitive
+from numgrad.runtime.frames import is_library, is_of_package, where_user_is
 
 __all__ = [
     "Libraries",

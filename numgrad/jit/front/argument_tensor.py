@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
-from numgrad.graph.frames import is_of_package, where_user_is
 from numgrad.graph.recorder import TracedTensor, TraceError
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.runtime.frames import is_of_package, where_user_is
 
 __all__ = ["ArgumentTensor", "stand_for"]
 

@@ -19,13 +19,13 @@ from contextlib import contextmanager
 from types import CellType, FrameType
 from typing import Any
 
-from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.jit.capture.guards import Guard, is_a
 from numgrad.jit.capture.lookups import in_class
 from numgrad.jit.capture.origins import Libraries
 from numgrad.jit.capture.reads import instructions_of, reads_of
 from numgrad.jit.front.watch import UNBOUND, Watch, contents_of
+from numgrad.runtime.frames import user_frame, where_user_is
 
 __all__ = ["BodyState"]
 

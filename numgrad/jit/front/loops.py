@@ -15,13 +15,13 @@ import numpy as np
 
 from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.backward.engine import run
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.loop_calls import Body, LoopCall, Turn
 from numgrad.jit.front.outside import edges_from_outside, inside
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["record_loop"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numgrad.graph.frames import user_frame
 from numgrad.jit.front.branch_advice import advice_for
 from numgrad.jit.ir.graph import Value
+from numgrad.runtime.frames import user_frame
 
 __all__ = ["depends_on_arguments", "words_of_refusal"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.dtypes import defaults
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Tensor, plain
 from numgrad.jit.capture.guards import FUNCTIONS, same_function
 from numgrad.ops.creation.generator import Generator
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["Static", "array_of", "describe", "fitting", "is_traced", "plain_key"]
 

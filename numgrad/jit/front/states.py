@@ -15,11 +15,11 @@ from weakref import proxy
 
 import numpy as np
 
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import Generator
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["States", "drawing_from", "hold", "let_go"]
 

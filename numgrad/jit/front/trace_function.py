@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.pytree import TreeSpec, containers, flatten, unflatten
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain
@@ -25,6 +24,7 @@ from numgrad.jit.ir.memory_order import Laid, laid
 from numgrad.kernels.move.strides import layout_of, may_overlap
 from numgrad.ops.arguments.nested import check_array
 from numgrad.ops.creation.generator import Generator
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["Output", "Trace", "trace_function"]
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from numgrad.base.halves import HALF
 from numgrad.base.tuning import COMPARED_BYTES, REMEMBERED_CALLS
-from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.recorder import ForeignTensor, Storage, Traced, TraceError, address_of
 from numgrad.graph.tensor import plain
 from numgrad.jit.ir.constructors import broadcast, constant
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import memory_of
 from numgrad.jit.lowering.storage import read_place, root_of
+from numgrad.runtime.frames import user_frame, where_user_is
 
 __all__ = ["TracedValues"]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError, address_of
 from numgrad.jit.ir.constructors import apply, broadcast, constant, strided, update, view
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.lowering.indexing import GATHERINGS
 from numgrad.jit.lowering.opaque_calls import call_of
 from numgrad.kernels.move.strides import layout_of, may_overlap, positions
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["place_in", "read_place", "root_of", "update_at", "write_place"]
 

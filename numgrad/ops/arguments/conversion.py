@@ -58,7 +58,11 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     ------
     RuntimeError
         If the tensor requires grad, unless forced, or in `no_grad`.
+    TypeError
+        If `force` is no bool.
     """
+    if not isinstance(force, bool):
+        raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
     if not force and _is_tracked(tensor):
         raise RuntimeError(_NEEDS_DETACH)
     array = tensor._array

@@ -255,8 +255,11 @@ def to(
             f"to() takes from 0 to 4 positional arguments but {len(arguments)} were given"
         )
     both = other is not None and dtype is not None
-    if both or len(rest) > 2 or not all(isinstance(each, bool) for each in rest):
-        got = ", ".join(type_name(each) for each in arguments)
+    odd = isinstance(dtype, str) or not all(
+        isinstance(each, bool) for each in (*rest, non_blocking, copy)
+    )
+    if both or len(rest) > 2 or odd:
+        got = _given(arguments, dtype=dtype, non_blocking=non_blocking, copy=copy)
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}): of a tensor, a "
             "dtype, or a device and a dtype, only non_blocking and copy can follow, two bools"
@@ -286,6 +289,16 @@ def to(
     if (channels_last_of(shape, strides) or contiguous_format) is memory_format:
         return found
     return clone(found, memory_format=memory_format)
+
+
+def _given(arguments: tuple[Any, ...], **named: Any) -> str:
+    """Return the types of arguments, those by name that are none of the others."""
+    told = [
+        f"{name}={type_name(value)}"
+        for name, value in named.items()
+        if value is not None and value is not False and all(value is not a for a in arguments)
+    ]
+    return ", ".join([*map(type_name, arguments), *told])
 
 
 def _is_dtype(value: Any) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import Tensor, set_array
 from numgrad.ops.movement.complex_views import REAL_DTYPES
 from numgrad.ops.movement.copies import detach
+from numgrad.runtime.frames import where_user_is
 
 __all__ = ["view_dtype"]
 

@@ -19,8 +19,15 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["scaled_dot_product_attention"]
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, p: float) -> None:
-    """Raise, in PyTorch's words, unless dtypes and dims fit each other."""
+def _check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    p: float,
+    is_causal: bool,
+) -> None:
+    """Raise, in PyTorch's words, unless dtypes and dims fit each other, and there is one mask."""
     three = (query, key, value)
     expected = "Expected query, key, and value to"
     if len({each._array.dtype for each in three}) > 1:
@@ -45,6 +52,17 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {name} and  query.dtype: {query.dtype.cpp_name} instead."
         )
+    # PyTorch's kernel for batches of heads takes both; what is left does not.
+    heads = all(each._array.ndim == 4 for each in three) and not p
+    if is_causal and attn_mask is not None and not (heads and _features(key) == _features(value)):
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+
+
+def _features(tensor: Tensor) -> int:
+    return int(tensor._array.shape[-1])
 
 
 def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
@@ -120,7 +138,7 @@ def scaled_dot_product_attention(
     >>> ng.nn.functional.scaled_dot_product_attention(q, ng.ones(2, 2), ng.tensor([[1.0], [3.0]]))
     tensor([[2.]])
     """
-    _check(query, key, value, attn_mask, dropout_p)
+    _check(query, key, value, attn_mask, dropout_p, is_causal)
     if enable_gqa:
         heads = query._array.shape[-3]
         for each in (key, value):

@@ -17,7 +17,7 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
-from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.pointwise.complex import conj, zero_of
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import where
@@ -37,6 +37,20 @@ def _prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
     return in_dtype(kernels.prod(in_dtype(array, dtype), dims, keepdim), dtype)
 
 
+# What a product is differentiated by, when its gradient is: there zeros are sums of zeros of both
+# signs, whichever way the others are multiplied.
+_OPERAND: Primitive = Primitive(
+    "prod_operand",
+    "AliasBackward0",
+    lambda input: input[...],
+    ["input"],
+    [lambda g: add(g, 0.0)],
+    view=True,
+    linear=True,
+    listed=False,
+)
+
+
 def _prod_rule(
     g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
 ) -> Tensor:
@@ -51,6 +65,8 @@ def _gradient(
     """Return what `_prod_rule` does: `divides` if no element is 0, which a trace can't tell yet."""
     if dtype is not None:
         input = upward.cast(input, dtype)
+    if modes.grad:
+        input = _OPERAND.apply(input)
     shape = input._array.shape
     g = restore_dims(g, shape, dims, keepdim)
     y = restore_dims(y, shape, dims, keepdim)

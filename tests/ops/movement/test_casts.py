@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,3 +165,25 @@ def test_detach_shares_memory_and_version_and_is_no_view() -> None:
 def test_another_device_is_an_error(device: str) -> None:
     with pytest.raises(RuntimeError, match="device must be 'cpu'"):
         ng.ones(1).to(device)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{"dtype": "float32"}, {"copy": 3}, {"copy": None}, {"non_blocking": 3}],
+    ids=str,
+)
+def test_what_is_no_dtype_and_no_flag_is_refused(torch: ModuleType, keywords: Any) -> None:
+    start = "to() received an invalid combination of arguments"
+    for library in (ng, torch):
+        with pytest.raises(TypeError, match=re.escape(start)):
+            library.ones(2).to(**keywords)
+
+
+@pytest.mark.parametrize("force", [3, None, "a"])
+def test_numpy_is_forced_by_a_bool(torch: ModuleType, force: Any) -> None:
+    messages = []
+    for library in (ng, torch):
+        with pytest.raises(TypeError) as error:
+            library.ones(2).numpy(force=force)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 import numgrad as ng
 import numgrad.nn.functional as F
@@ -66,3 +67,20 @@ def test_nothing_counts_for_nothing() -> None:
     assert found.tolist() == [[0.0, 0.0], [1.0, 0.0]]
     found.sum().backward()
     assert query.grad.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 3), (2, 1, 2, 3), (1, 2, 1, 2, 3)], ids=str)
+def test_a_mask_and_a_causal_one_go_together_where_pytorchs_do(
+    torch: ModuleType, shape: tuple[int, ...], dropout: float
+) -> None:
+    def outcome(library: Any) -> str:
+        x = library.ones(*shape)
+        attention = library.nn.functional.scaled_dot_product_attention
+        try:
+            attention(x, x, x, attn_mask=library.ones(2, 2), dropout_p=dropout, is_causal=True)
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    assert outcome(ng) == outcome(torch)

@@ -45,3 +45,35 @@ def compiled(x: Any) -> Any:
 @pytest.mark.parametrize("values", DRAWN, ids=str)
 def test_jit_gives_the_gradient_that_eager_mode_gives(values: tuple[float, ...]) -> None:
     np.testing.assert_array_equal(compiled(ng.tensor(values)).numpy(), gradients(ng, values)[0])
+
+
+def second(library: Any, x: Any, dim: int | None, weights: Any) -> Any:
+    x = x.detach().requires_grad_()
+    y = x.prod() if dim is None else x.prod(dim)
+    (g,) = library.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = library.autograd.grad((g * weights).sum(), x)
+    return h
+
+
+@pytest.mark.usefixtures("traced")
+@pytest.mark.parametrize("seed", range(8))
+def test_zeros_of_second_derivatives_have_pytorchs_signs_eagerly_and_in_jit(
+    torch: Any, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    signs = []
+    for n in (2, 3, 5):
+        numbers = random.choice([-2.0, -1.0, 0.0, -0.0, 1.0, 3.0], (n,))
+        weights, dim = random.choice([-1.0, 0.0, 1.0, 2.0], n), (None, -1)[n % 2]
+        x, w = ng.tensor(numbers), ng.tensor(weights)
+        found = [
+            second(ng, x, dim, w),
+            ng.jit(lambda x, w, dim=dim: second(ng, x, dim, w))(x, w),
+            second(torch, torch.tensor(numbers), dim, torch.tensor(weights)),
+        ]
+        for each in found[:2]:
+            np.testing.assert_allclose(each.numpy(), found[2].numpy(), 1e-12, 1e-12)
+        zero = found[2].numpy() == 0
+        signs.append([np.signbit(each.numpy()[zero]).tolist() for each in found])
+    for eager, compiled, expected in signs:
+        assert eager == compiled == expected

@@ -26,12 +26,12 @@ from numba.extending import is_jitted
 
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.codegen.numba_private import DUFunc
-from numgrad.graph.frames import is_of_package
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.core.ufunc_names import UFUNCS
+from numgrad.runtime.frames import is_of_package
 
 __all__ = ["rebound", "try_out"]
 

@@ -9,7 +9,7 @@ from types import FrameType
 
 import numpy as np
 
-__all__ = ["is_library", "is_of_package", "user_frame", "where_user_is"]
+__all__ = ["is_library", "is_of_package", "user_frame", "user_level", "where_user_is"]
 
 # Where the frames are that are not the user's.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -30,6 +30,14 @@ def user_frame() -> FrameType | None:
     while frame is not None and _is_foreign(frame.f_code.co_filename, frame.f_code.co_name):
         frame = frame.f_back
     return frame
+
+
+def user_level() -> int:
+    """Return how many frames `user_frame` is above the caller: a warning's `stacklevel` there."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_foreign(frame.f_code.co_filename, frame.f_code.co_name):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @functools.lru_cache(4096)
