@@ -350,20 +350,25 @@ def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
 
 # The fixture puts back what this test does not touch.
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.booleans(), min_size=1, max_size=5), st.randoms())
-def test_modes_are_left_in_any_order(sees_calls: list[bool], random: Any) -> None:
+@given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans(), st.randoms())
+def test_modes_are_left_in_any_order(sees_calls: list[bool], again: bool, random: Any) -> None:
     """What is open stays open, and nothing of what was left stays in the way of calls."""
     entered = [object() for _ in sees_calls]
+    if again:  # the first one, whose last entry is left first
+        entered[-1] = entered[0]
     left = list(entered)
     random.shuffle(left)  # which may end the example, so nothing is entered before
     before = modes.watching, list(interceptors), list(call_interceptors)
     for mode, sees in zip(entered, sees_calls, strict=True):
         watch(mode, sees_calls=sees)
-    still = list(entered)
+    still = list(zip(entered, sees_calls, strict=True))
     for mode in left:
         stop_watching(mode)
-        still.remove(mode)
-        assert [each.mode for each in modes.watching if each not in before[0]] == still
+        del still[max(k for k, each in enumerate(still) if each[0] is mode)]
+        open_now = [each for each in modes.watching if each not in before[0]]
+        assert [(each.mode, each.sees_calls) for each in open_now] == still
         assert len(interceptors) == len(before[1]) + len(still)
-        stop_watching(mode)  # it is left already
+        assert len(call_interceptors) == len(before[2]) + sum(sees for _, sees in still)
+        if all(each[0] is not mode for each in still):
+            stop_watching(mode)  # it is left already
     assert (modes.watching, interceptors, call_interceptors) == before

@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
@@ -255,6 +255,8 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "set_grad_enabled(True)": lambda lib: lib.set_grad_enabled(True),
     "inference_mode": lambda lib: lib.inference_mode(),
     "no inference_mode": lambda lib: lib.inference_mode(False),
+    "one thread": lambda lib: lib.autograd.set_multithreading_enabled(False),
+    "threads": lambda lib: lib.autograd.set_multithreading_enabled(True),
 }
 
 
@@ -284,6 +286,7 @@ def _follow(lib: Any, script: list[tuple[str, int]]) -> list[Any]:
             (
                 lib.is_grad_enabled(),
                 lib.is_inference_mode_enabled(),
+                lib.autograd.is_multithreading_enabled(),
                 y.requires_grad,
                 y.is_inference(),
                 lib.ones(1).is_inference(),
@@ -299,33 +302,63 @@ SCRIPTS = st.lists(
 )
 
 
-def _model(script: list[tuple[str, int]]) -> list[tuple[bool, bool]]:
-    now = (True, False)  # whether operations record, or would; and inference mode
+def _model(script: list[tuple[str, int]]) -> list[tuple[bool, bool, bool]]:
+    now = (True, False, True)  # whether operations record, or would; inference mode; threads
     open_modes: list[tuple[str, Any]] = []
     told = []
     for name, place in script:
+        records, infers, threads = now
         if name == "leave":
             if open_modes:
-                kind, before = open_modes.pop(place % len(open_modes))
-                now = before if kind == "inference" else (before[0], now[1])
+                kind, (records, was_inference, were_threads) = open_modes.pop(
+                    place % len(open_modes)
+                )
+                if kind == "inference":
+                    now = (records, was_inference, were_threads)
+                elif kind == "threads":
+                    now = (now[0], infers, were_threads)
+                else:
+                    now = (records, infers, threads)
         elif "inference" in name:
             open_modes.append(("inference", now))
-            now = (name.startswith("no "), not name.startswith("no "))
+            leaves = name.startswith("no ")
+            now = (leaves, not leaves, leaves)
+        elif "thread" in name:
+            open_modes.append(("threads", now))
+            now = (records, infers, name == "threads")
         else:
             open_modes.append(("grad", now))
-            now = (name in ("enable_grad", "set_grad_enabled(True)"), now[1])
+            now = (name in ("enable_grad", "set_grad_enabled(True)"), infers, threads)
         told.append(now)
     return told
 
 
+@settings(max_examples=examples(400))
 @given(SCRIPTS)
+@example([("inference_mode", 0), ("enable_grad", 0), ("inference_mode", 0), ("leave", 2)])
 def test_modes_left_in_any_order_put_back_what_they_found(script: list[tuple[str, int]]) -> None:
     before = state()
     told = _elsewhere(_follow, ng, script)
-    assert [each[:2] for each in told] == _model(script)
-    for is_recording, is_inference, requires, made, made_new in told:
+    assert [each[:3] for each in told] == _model(script)
+    for is_recording, is_inference, _, requires, made, made_new in told:
         assert requires == (is_recording and not is_inference)
         assert made == made_new == is_inference
+    assert state() == before
+
+
+@settings(max_examples=examples(400))
+@given(SCRIPTS)
+def test_modes_left_in_any_order_within_forward_mode(script: list[tuple[str, int]]) -> None:
+    """Where `no_grad` leaves recording on, for tangents, it says what it does elsewhere."""
+    told: list[Any] = []
+
+    def function(x: Any) -> Any:
+        told.extend(_follow(ng, script))
+        return x * 2
+
+    before = state()
+    _elsewhere(ng.func.jvp, function, (ng.ones(2),), (ng.ones(2),))
+    assert [each[:3] for each in told] == _model(script)
     assert state() == before
 
 

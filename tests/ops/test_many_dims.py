@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -128,14 +129,22 @@ def test_many_dims_are_pytorchs(torch: ModuleType, line: str) -> None:
     assert described(run(ng, line, 33)) == described(run(torch, line, 33))
 
 
-@pytest.mark.parametrize("ndim", [32, 33])
-def test_many_dims_under_jit(ndim: int) -> None:
-    x = ng.arange(8.0).reshape([2, 2, *[1] * (ndim - 3), 2])
+COMPILED: dict[str, Callable[[Any], Any]] = {
+    "a sum": lambda x: (x.transpose(0, -1) * 2 + x).sum(1),
+    "broadcast": lambda x: x * x[0] + x.sum(0),
+    "a kept dim": lambda x: x.exp() + x.sum(-1, keepdim=True),
+    "turned": lambda x: x.flip(0) * x.movedim(0, -1).sin(),
+    "with its gradient": ng.func.grad(lambda x: (x.exp() * x[1]).sum()),
+}
 
-    def f(x: ng.Tensor) -> ng.Tensor:
-        return (x.transpose(0, -1) * 2 + x).sum(1)
 
-    assert ng.jit(f)(x).tolist() == f(x).tolist()
+@pytest.mark.parametrize("ndim", [32, 33, 64])
+@pytest.mark.parametrize("name", COMPILED)
+def test_many_dims_under_jit(name: str, ndim: int) -> None:
+    x = ng.arange(8.0, dtype=ng.float64).reshape([2, 2, *[1] * (ndim - 3), 2])
+    found, expected = ng.jit(COMPILED[name])(x), COMPILED[name](x)
+    assert found.shape == expected.shape
+    assert ng.allclose(found, expected, 1e-12)
 
 
 def test_more_dims_than_numpy_has_are_refused() -> None:
@@ -144,6 +153,12 @@ def test_more_dims_than_numpy_has_are_refused() -> None:
     for call in (lambda: ng.ones([1] * 65), lambda: x.unsqueeze(0), lambda: x.expand([1] * 65)):
         with pytest.raises((RuntimeError, ValueError), match="64"):
             call()
+    nested: Any = 3.0
+    for _ in range(64):
+        nested = [nested]
+    assert ng.tensor(nested).shape == (1,) * 64
+    with pytest.raises((RuntimeError, ValueError)):
+        ng.tensor([nested])
 
 
 @given(st.data())

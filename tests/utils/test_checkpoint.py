@@ -610,3 +610,30 @@ def test_a_second_run_that_writes_to_what_it_saved_is_found(
         else:
             y.sum().backward()
             assert x.grad.tolist() == gradient.tolist()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_an_inner_second_run_that_writes_to_its_argument_is_found(writes: bool) -> None:
+    """Its argument is what the outer function computed, again, and saved."""
+    checkpoint = ng.utils.checkpoint.checkpoint
+    runs = 0
+
+    def inner(y: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        if writes and runs == 2:  # the outer second run ends before it calls this
+            y.detach().add_(1)
+        return y.sin()
+
+    def outer(x: Any) -> Any:
+        return checkpoint(inner, x.exp(), use_reentrant=False)
+
+    x = ng.tensor([0.25, 0.5], dtype=ng.float64, requires_grad=True)
+    y = checkpoint(outer, x, use_reentrant=False)
+    if writes:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+    else:
+        y.sum().backward()
+        assert close(x.grad, (x.exp().cos() * x.exp()).detach())
+    assert runs == 2

@@ -216,11 +216,8 @@ def run(
                 restore(task.before)
     if inputs is None:
         return []
-    if by_tensors and not create_graph:  # views that were made without grad mode are no results
-        return [
-            private_tensor(r) if r is not None and r._base is not None else r
-            for r in request.results
-        ]
+    if by_tensors and not create_graph:  # a rule may have handed on what others hold, or a view
+        return [None if each is None else private_tensor(each) for each in request.results]
     return request.results
 
 

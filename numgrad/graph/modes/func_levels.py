@@ -16,7 +16,7 @@ from typing import Any
 
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.modes.overwritten import Overwritten
-from numgrad.graph.modes.state import interceptors, modes
+from numgrad.graph.modes.state import interceptors, modes, note_inference
 from numgrad.graph.modes.unrecorded import Unrecorded
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor, is_inference
@@ -39,6 +39,7 @@ def outside_inference(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         finally:
+            note_inference(False)  # that the function entered and did not leave
             modes.inference, modes.claimed, modes.covered = before
 
     return run
@@ -157,6 +158,7 @@ class Level:
             interceptors.remove(self)
         if modes.unrecorded is not None:  # that the function left as it was set
             modes.unrecorded.end()
+        note_inference(False)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous[:5]
         modes.unrecorded, modes.stretch, modes.overwritten = self._previous[5:]
 

@@ -208,7 +208,7 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode
-        self._previous = (True, False, False, None)
+        self._previous = (True, False, False, None, True)
 
     def clone(self) -> inference_mode:
         """Return the same setting, to be entered for one call of a decorated function."""
@@ -216,18 +216,22 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
         return made
 
     def __enter__(self) -> None:
-        self._previous = (modes.grad, modes.inference, modes.claimed, modes.stretch)
-        self._set(not self.mode, self.mode, False, None)
+        before = modes.grad, modes.inference, modes.claimed, modes.stretch, modes.multithreading
+        self._previous = before
+        self._set(not self.mode, self.mode, False, None, not self.mode)
 
     def __exit__(self, *exception: object) -> None:
         self._set(*self._previous)
 
-    def _set(self, grad: bool, inference: bool, claimed: bool, stretch: Any) -> None:
+    def _set(
+        self, grad: bool, inference: bool, claimed: bool, stretch: Any, multithreading: bool
+    ) -> None:
         # By what changes, not by who is entered or left: that may be in any order.
         note_inference(inference)
         if modes.unrecorded is not None:
             modes.unrecorded.restore(grad, stretch)
         modes.grad, modes.inference, modes.claimed = grad, inference, claimed
+        modes.multithreading = multithreading
 
 
 class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
@@ -235,7 +239,8 @@ class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
 
     Mirrors ``torch.autograd.set_multithreading_enabled``. In PyTorch that is for the threads of
     accelerators, which numgrad does not have: every backward pass runs on the thread that calls it.
-    The setting is kept, for each thread on its own, and changes nothing.
+    The setting is kept, for each thread on its own, and changes nothing; inference mode switches it
+    off.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ two operations down, and build what they find better by the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,13 +117,18 @@ def broadcast(values: Sequence[Value]) -> Shape:
 
 
 _FIRST = Affine(0, ())
-_INDEX = tuple(Affine(0, ((dim, 1),)) for dim in range(32))
+
+
+@cache
+def _index(dim: int) -> Affine:
+    """Return the map that gives the index of a dim."""
+    return Affine(0, ((dim, 1),))
 
 
 def expanding_maps(own: Shape, shape: Shape) -> tuple[Affine, ...]:
     """Return the maps of the view that broadcasts `own` to `shape`."""
     lead = len(shape) - len(own)
-    return tuple([_FIRST if n == 1 else _INDEX[lead + dim] for dim, n in enumerate(own)])
+    return tuple([_FIRST if n == 1 else _index(lead + dim) for dim, n in enumerate(own)])
 
 
 # For each structural operation what makes a value the same as another; None if nothing does.

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import numgrad as ng
@@ -118,3 +118,49 @@ def test_what_is_scattered_to_a_window_of_a_part_is_seen_where_they_overlap(
     assert part.grad is not None and part.grad.tolist() == own[first:].tolist()
     assert source.grad is not None
     assert source.grad.tolist() == given[at].reshape(window[0]).tolist()
+
+
+@given(windows(), windows())
+@example(((3, 2), (1, 1), 0), ((4,), (1,), 0))  # elements that are shown unequally often
+@example(((3, 2), (1, 1), 4), ((6,), (1,), 2))  # before and behind what is shown
+@example(((2, 3), (0, 2), 3), ((4,), (1,), 5))
+def test_gradients_of_windows_of_windows_go_in_equal_shares(
+    outer: tuple[Any, Any, int], inner: tuple[Any, Any, int]
+) -> None:
+    """Elements that the outer window shows often get as many shares; what it hides gets nothing."""
+    x = ng.arange(float(LENGTH), dtype=ng.float64).requires_grad_()
+    middle = x.as_strided(*outer)
+    middle.retain_grad()
+    there, at = positions(outer), positions(inner)
+    factor = weights(at.size, 1)
+    (middle.as_strided(*inner) * ng.from_numpy(factor.reshape(inner[0]))).sum().backward()
+    memory = np.zeros(LENGTH)
+    np.add.at(memory, at, factor)
+    shown = np.bincount(there, minlength=LENGTH)
+    assert middle.grad is not None and x.grad is not None
+    share = (memory / np.maximum(shown, 1))[there]
+    assert ng.allclose(middle.grad.reshape(-1), ng.from_numpy(share), 1e-12)
+    assert ng.allclose(x.grad, ng.from_numpy(np.where(shown > 0, memory, 0.0)), 1e-12)
+
+
+@given(windows(), st.sampled_from([(4, 6), (6, 4), (2, 3, 4), (3, 2, 4)]), st.integers(2, 5))
+@example(((2,), (1,), 5), (4, 6), 3)
+@example(((2, 2), (12, 1), 3), (2, 3, 4), 2)
+@example(((2,), (6,), 12), (4, 6), 2)  # up to the end
+def test_windows_of_a_matrix_may_begin_in_one_row_and_end_in_another(
+    window: tuple[Any, Any, int], shape: tuple[int, ...], factor: int
+) -> None:
+    at = positions(window)
+    if len(set(at.tolist())) < at.size:
+        return  # it can't be written to
+    x = ng.arange(float(LENGTH), dtype=ng.float64).reshape(shape).requires_grad_()
+    base = x * 1
+    base.as_strided(*window).mul_(factor)
+    expected, scale = np.arange(float(LENGTH)), np.ones(LENGTH)
+    scale[at] = factor
+    assert base.detach().reshape(-1).tolist() == (expected * scale).tolist()
+    for _ in range(2):  # the second is of calls that are remembered
+        x.grad = None
+        (base.reshape(-1) * ng.from_numpy(weights(LENGTH, 1))).sum().backward(retain_graph=True)
+        assert x.grad is not None
+        assert x.grad.reshape(-1).tolist() == (weights(LENGTH, 1) * scale).tolist()

@@ -73,3 +73,34 @@ def test_they_are_finite_differences(compiled: bool) -> None:
             assert ng.allclose(found[number], slope, 1e-5, 1e-6), (seed, number)
         tried += 1
     assert tried >= (3 if compiled else 50)
+
+
+TURNED: dict[str, Callable[[Any], Any]] = {
+    "expand": lambda y: y[:, :1].expand(3, 2),
+    "one": lambda y: y.as_strided((2, 3), (0, 2), 1),
+    "strided": lambda y: y.as_strided((2, 3), (1, 1), 1),
+    "wide": lambda y: y.as_strided((2, 3), (2, 1)),
+    "unfold": lambda y: y.unfold(0, 2, 1),
+    "apart": lambda y: y[1:],
+}
+
+
+@pytest.mark.parametrize("last", TURNED)
+@pytest.mark.parametrize("window", ["strided", "wide", "unfold", "apart"])
+def test_second_derivatives_of_writes_to_a_base_that_lies_otherwise(window: str, last: str) -> None:
+    """Gradients come row by row to a base that lies column by column."""
+
+    def program(x: Any) -> Any:
+        y = x.reshape(2, 3).t() * 1
+        w = TURNED[window](y)
+        w.copy_(w.clone().sin() * x.repeat(2)[: w.numel()].reshape(w.shape))
+        return (TURNED[last](y).contiguous() ** 3).sum() + (y.contiguous() ** 2 * y.sum()).sum()
+
+    x = ng.tensor([0.3, -1.2, 0.8, 1.9, -0.4, 0.6], dtype=ng.float64)
+    gradient, step = ng.func.grad(program), 1e-5
+    rows = ng.func.jacrev(gradient)(x)
+    for number in range(6):
+        moved = ng.zeros(6, dtype=ng.float64)
+        moved[number] = step
+        slope = (gradient(x + moved) - gradient(x - moved)) / (2 * step)
+        assert ng.allclose(rows[:, number], slope, 1e-5, 1e-6)
