@@ -17,6 +17,7 @@ import numpy as np
 
 from numgrad.batching.branching import run_switch, run_while
 from numgrad.batching.compiled import call_compiled
+from numgrad.batching.fused import fused_gradients
 from numgrad.batching.loops import loop_of_batch, spread_carries
 from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result, has_batched
@@ -33,6 +34,7 @@ from numgrad.graph.recorder import (
     note_numbers,
 )
 from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
+from numgrad.ops.core.elementwise.node import ElementwiseNode
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
@@ -196,6 +198,10 @@ class Batcher(Worlds):
             if kind is Stacked:
                 return Memory(self, Stacked(primitive.call(operands), True)).array()
             return self._array(primitive.call(operands), batched)
+
+    def fused(self, node: ElementwiseNode, gradient: Tensor) -> list[Traced] | None:
+        """Run the fused kernel of a node for all examples at once, where nobody records that."""
+        return fused_gradients(self, node, gradient)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Apply any other primitive."""

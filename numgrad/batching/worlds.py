@@ -99,6 +99,16 @@ class Worlds:
 
         return opened
 
+    @property
+    def computes_at_once(self) -> bool:
+        """Whether what is done outside is done for all examples, and nobody sees it there."""
+        outside = self._outside
+        return (
+            outside.trace is None
+            and not (outside.grad or self._has_tangents or self._has_stacks or self.selections)
+            and modes.dual is None
+        )
+
     def outside(self) -> Outside:
         """Return the context manager to be in the world outside of the mapped function."""
         return self._outside

@@ -36,6 +36,12 @@ class Recorder(Protocol):
     ) -> Any:
         """Return the result of an elementwise primitive; operands have its dtype already."""
 
+    def fused(self, node: Any, gradient: Tensor) -> list[Any] | None:
+        """Return what the fused kernel of an elementwise node gives for a gradient.
+
+        None where the node's rules have to run.
+        """
+
     def call(self, primitive: Any, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Return what the forward function of any other primitive would."""
 

@@ -1,5 +1,7 @@
 """Discrete Fourier transforms of arrays: by SciPy's library where that is installed, else NumPy's.
 
+Those of many complex numbers, a power of two, are our own: `long_fourier`.
+
 A result lies so that the transformed dims come last in memory, and before them the others in the
 order of the input's strides, as PyTorch's do: `order_of` and `orders_of_real` say in which.
 """
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import PARALLEL_FOURIER_BYTES
+from numgrad.kernels.long_fourier import is_long, transform
 from numgrad.kernels.move.memory_order import empty_by_order
 from numgrad.runtime.threads import get_num_threads
 
@@ -25,6 +28,11 @@ Transform = Callable[[Array], Array]
 # How the libraries name what is divided by: nothing, the root of the length, the length.
 _FORWARD = ("backward", "ortho", "forward")
 _INVERSE = ("forward", "ortho", "backward")
+_NONE, _ROOT, _LENGTH = (lambda n: 1.0), (lambda n: n**-0.5), (lambda n: 1.0 / n)
+_SCALES: dict[str, dict[str, Callable[[int], float]]] = {
+    "fft": dict(zip(_FORWARD, (_NONE, _ROOT, _LENGTH), strict=True)),
+    "ifft": dict(zip(_INVERSE, (_NONE, _ROOT, _LENGTH), strict=True)),
+}
 
 
 @functools.cache
@@ -70,8 +78,25 @@ def orders_of_real(array: Any, dims: Sequence[int]) -> tuple[list[int], list[int
 def _transform(
     name: str, array: Any, order: Sequence[int], count: int, norm: str, **options: Any
 ) -> Transform:
-    """Return what calls the library with the last `count` dims of an order, and puts dims back."""
-    library, ndim, back = _library(), array.ndim, np.argsort(order).tolist()
+    """Return what transforms the last `count` dims of an order, and puts dims back."""
+    length = array.shape[order[-1]]
+    if count == 1 and name in _SCALES and is_long(length):
+        function = _own(name == "fft", _SCALES[name][norm](length))
+    else:
+        function = _librarys(name, array, count, norm, **options)
+    if list(order) == list(range(array.ndim)):
+        return function
+    back = np.argsort(order).tolist()
+    return lambda array: function(array.transpose(order)).transpose(back)
+
+
+def _own(forward: bool, scale: float) -> Transform:
+    return lambda array: transform(array, forward, scale)
+
+
+def _librarys(name: str, array: Any, count: int, norm: str, **options: Any) -> Transform:
+    """Return the library's transform of the last `count` dims."""
+    library, ndim = _library(), array.ndim
     function: Callable[..., Array]
     if count == 1:
         function = functools.partial(getattr(library, name), norm=norm, **options)
@@ -87,11 +112,7 @@ def _transform(
         and array.size * array.dtype.itemsize >= PARALLEL_FOURIER_BYTES
     ):
         function = _parallel(function)
-    if list(order) == list(range(ndim)):
-        return lambda array: np.ascontiguousarray(function(array), dtype)
-    return lambda array: np.ascontiguousarray(function(array.transpose(order)), dtype).transpose(
-        back
-    )
+    return lambda array: np.ascontiguousarray(function(array), dtype)
 
 
 def _parallel(function: Callable[..., Array]) -> Transform:

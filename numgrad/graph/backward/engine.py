@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heappushpop
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from numgrad.base.halves import HALF, sum_of_halves
@@ -29,6 +30,7 @@ from numgrad.runtime.holders import nobody_else_holds
 
 __all__ = ["nodes_towards", "run"]
 
+_BY_SEQUENCE = attrgetter("sequence")
 
 # What most runs are for; nothing is ever put into what these two hold.
 _EVERYTHING = (Request(False, [], {}, None), Request(True, [], {}, None))
@@ -122,7 +124,7 @@ def run(
                 task = Task(roots, request)
                 waits = _watch(task, pending, leaves)
             arrived = pending.pop(node)
-            if attached is not None or captures:
+            if attached is not None or node in captures:
                 call_out(node, arrived, request)
             if needed is not None and node not in needed:
                 if task is not None:
@@ -283,9 +285,13 @@ def nodes_towards(
     if without is not None:
         reached = {node for node in reached if not without(node)}
     needed: set[Node] = set()
-    for node in sorted(reached, key=lambda node: node.sequence):  # targets come before
-        if any(target in needed or target in captures for target in node.targets):
-            needed.add(node)
+    leads = captures  # captured, or needed
+    for node in sorted(reached, key=_BY_SEQUENCE):  # targets come before
+        for target in node.targets:
+            if target in leads:
+                leads.add(node)
+                needed.add(node)
+                break
     return needed
 
 
@@ -362,7 +368,7 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     if arrived[0] is None or (needed is not None and leaf not in needed):
         return
     owned = arrived[1]
-    if not owned and leaf.variable._grad is None and not request.by_tensors:
+    if not (owned or request.by_tensors) and _may_keep(leaf.variable, arrived):
         owned = nobody_else_holds(arrived, 0)
     gradient = arrived[0]
     if request.by_tensors:
@@ -373,6 +379,17 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         leaf.accumulate_array(gradient, owned)
     if leaf.attached is not None and leaf.attached.posthooks:
         run_post_hooks(leaf.attached.posthooks, (), arrived, request.by_tensors)
+
+
+def _may_keep(variable: Tensor, arrived: Arrived) -> bool:
+    """Whether a leaf without a gradient would keep what arrived for it, if that was its own.
+
+    Row by row, it keeps nothing that lies otherwise.
+    """
+    if variable._grad is not None:
+        return False
+    contiguous = arrived[0].flags.c_contiguous or not variable._array.flags.c_contiguous
+    return contiguous or variable._level is not None
 
 
 def _lies_as_sum(present: Any, gradient: Any) -> bool:

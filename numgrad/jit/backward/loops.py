@@ -25,6 +25,7 @@ from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
 from numgrad.jit.passes.simplify import simplify
+from numgrad.jit.rolling.rolling import rolled
 from numgrad.jit.rolling.rows import Row
 from numgrad.jit.rolling.tokens import (
     meaning_of,
@@ -340,7 +341,7 @@ class _Recording:
         """Record the loop, and enter what it gives."""
         outside = self._outside()
         graph, captured = self._cut_out(following)
-        loop = Loop(graph, len(following), len(self.inputs.rows), self.count, True)
+        loop = Loop(rolled(graph), len(following), len(self.inputs.rows), self.count, True)
         operands = [*self.inputs.inits, *map(self.inputs.stacked, self.inputs.rows), *captured]
         origin = self.tracer.origin("gradients")
         found = results_of(loop, operands, loop.metas(), origin)

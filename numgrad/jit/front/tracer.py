@@ -319,6 +319,9 @@ class Tracer(TracedValues):
                 self._stacks.enter(array, operands[loop.fixed - 1])
         return [wrap(array) for array in arrays]
 
+    def fused(self, node: Any, gradient: Tensor) -> None:
+        """Return None: it is the rules that are traced."""
+
     def backward_loops(
         self, roots: Sequence[Any], needed: set[Any] | None, captures: dict[Any, Any]
     ) -> BackwardLoops | None:

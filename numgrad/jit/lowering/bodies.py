@@ -47,7 +47,8 @@ def cut_out(own: Sequence[Value], results: Sequence[Value]) -> tuple[Graph, list
         enter(value)
     depends = set(own)
     uniform: set[Value] = set()  # numbers, repeated: what a body has of its own
-    order = Graph([], results).values()
+    # As they were recorded: so what repeats itself there is found in the body, too.
+    order = sorted(Graph([], results).values(), key=lambda value: value.number)
     for value in order:
         if any(operand in depends for operand in value.operands):
             depends.add(value)

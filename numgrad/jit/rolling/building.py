@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from numgrad.jit.ir.constructors import apply, broadcast, constant
@@ -18,8 +20,14 @@ from numgrad.jit.rolling.turns import Carry, Turns
 __all__ = ["with_loop"]
 
 
-def with_loop(turns: Turns) -> Graph:
+def with_loop(turns: Turns, change: Callable[[Graph], Graph]) -> Graph:
     """Return the graph with a loop in the place of turns, of which is known what they take.
+
+    Parameters
+    ----------
+    turns : Turns
+    change : callable
+        Is done to the body while it still is as it was recorded.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def with_loop(turns: Turns) -> Graph:
     parts = {made: k for k, made in enumerate(turns.windows, len(given))}
     given += turns.parts.values()
     graph, captured = cut_out([*own, *turns.rows.values()], given)
-    loop = Loop(graph, len(nexts), len(turns.rows), count, reverse)
+    loop = Loop(change(graph), len(nexts), len(turns.rows), count, reverse)
     operands = [*inits, *(stack(row, reverse) for row in turns.rows), *captured]
     origin = trace.operations[first].value.origin
     results = results_of(loop, operands, loop.metas(), origin)

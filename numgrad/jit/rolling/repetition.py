@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -32,8 +32,10 @@ def runs(
     last_used: Sequence[int],
     weights: Sequence[int],
     parts: Mapping[int, int] = MappingProxyType({}),
-) -> Iterator[Run]:
-    """Yield runs in which operations are alike, those of the shortest turns first.
+) -> list[Run]:
+    """Return runs in which operations are alike, those of the shortest turns first.
+
+    But for what repeats itself within turns of others, which comes behind these.
 
     Parameters
     ----------
@@ -53,6 +55,7 @@ def runs(
     apart = _handed_across(
         np.asarray(list(parts), np.int64), np.asarray([*parts.values()], np.int64), len(given)
     )
+    found: list[Run] = []
     for period in _distances(given, int(until[-1])):
         alike = given[period:] == given[:-period]
         for first, length in _stretches(alike):
@@ -63,7 +66,27 @@ def runs(
             start = _best_start(first, period, length, used, apart)
             turns = (first + length + period - start) // period
             if turns >= TURNS:
-                yield Run(start, period, turns)
+                found.append(Run(start, period, turns))
+    return _outermost_first(found, len(given))
+
+
+def _outermost_first(found: Sequence[Run], count: int) -> list[Run]:
+    """Return runs in the order of their periods, but those within turns of others behind these.
+
+    What is beside a run, up to a turn, may be a turn of it that lacks operations.
+    """
+    extents = [run.period * run.turns for run in found]
+    widest = np.zeros(count, np.int64)  # the extent of the largest run there
+    for (first, period, _), extent in zip(found, extents, strict=True):
+        part = widest[max(first - period, 0) : first + extent + period]
+        np.maximum(part, extent, out=part)
+
+    def order(run: Run) -> tuple[int, int, int]:
+        extent = run.period * run.turns
+        around = int(widest[run.first : run.first + extent].max())
+        return (around // extent).bit_length(), run.period, run.first
+
+    return sorted(found, key=order)
 
 
 def _distances(tokens: Numbers, weight: int) -> list[int]:
@@ -81,18 +104,23 @@ def _distances(tokens: Numbers, weight: int) -> list[int]:
     found += [length * times for times in MULTIPLES for length in found]
     # And a turn may repeat itself in parts: then its like of the turn before is not the next one.
     for times in MULTIPLES:
-        found += [each for each in _often_apart(mixed, order, times) if each not in found]
-    return found
+        found += _often_apart(mixed, order, times)
+    return list(dict.fromkeys(found))
 
 
 def _often_apart(mixed: np.ndarray[Any, Any], order: Numbers, times: int) -> list[int]:
-    """Return how far operations are from their like, from that so many times before, if often."""
+    """Return how far operations are from their like, from that so many times before, if often.
+
+    What turns have but once, beside loops within them, is little: so it is those which reach over
+    most operations in all.
+    """
     same = mixed[order[times:]] == mixed[order[:-times]]
     apart = (order[times:] - order[:-times])[same]
     lengths, counts = np.unique(apart, return_counts=True)
-    # Each operation of a turn but those of the first one has its like so far before it.
-    often = lengths[counts + CONTEXT >= np.minimum(lengths, OPERATIONS // 2)]
-    return [int(length) for length in often[:DISTANCES]]
+    often = counts >= TURNS - 1  # each turn but the first one has its like so far before it
+    lengths, counts = lengths[often], counts[often]
+    largest = np.argsort(-lengths * counts, kind="stable")[:DISTANCES]
+    return [int(length) for length in np.sort(lengths[largest])]
 
 
 def _stretches(alike: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:

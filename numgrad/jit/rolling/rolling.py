@@ -97,7 +97,7 @@ def _as_loop(trace: Trace, run: Run) -> Graph | None:
                 try:
                     turns = Turns(Columns(pattern, one, other))
                     turns.find()
-                    return with_loop(turns)
+                    return with_loop(turns, rolled)
                 except Unlike:
                     continue
     return None

@@ -27,6 +27,7 @@ __all__ = [
     "empty_like",
     "in_order_of",
     "in_rows",
+    "is_by_rows",
     "laid_out_like",
     "zeros_with_gaps",
 ]
@@ -43,7 +44,7 @@ def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Ar
     (8, 16)
     """
     return (
-        empty(shape, dtype) if _is_by_rows(shape, arrays) else empty_in_order(shape, dtype, arrays)
+        empty(shape, dtype) if is_by_rows(shape, arrays) else empty_in_order(shape, dtype, arrays)
     )
 
 
@@ -70,7 +71,7 @@ def empty_by_order(shape: Sequence[int], dtype: Any, order: Sequence[int]) -> Ar
     return memory.transpose(np.argsort(order).tolist())
 
 
-def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
+def is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
     """Whether a loop goes row by row for certain, as nearly all do; `result_order` tells of others.
 
     Of dims of length 1 any stride may be asked for.
@@ -236,7 +237,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
-    if arrays and values.flags.c_contiguous and _is_by_rows(values.shape, arrays):
+    if arrays and values.flags.c_contiguous and is_by_rows(values.shape, arrays):
         return values
     placed = empty_for(values.shape, values.dtype, arrays)
     if placed.strides == values.strides:

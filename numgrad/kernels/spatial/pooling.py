@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ __all__ = [
     "greatest_of_chosen",
     "means",
     "means_adjoint",
+    "prepared_greatest",
+    "prepared_means",
+    "prepared_means_adjoint",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -88,18 +91,21 @@ def adaptive_windows(size: int, count: int) -> Ranges:
     return Ranges(starts, stops, stops - starts, 1)
 
 
+# Kernels get the ranges of all three dims as one table: see `_table`.
+
+
 @kernel
-def _greatest(x, out, places, d0, d1, s0, h0, h1, s1, w0, w1, s2, low, first, last):  # type: ignore[no-untyped-def]
+def _greatest(x, out, places, table, s0, s1, s2, low, first, last):  # type: ignore[no-untyped-def]
     height, width = x.shape[2], x.shape[3]
     for plane in range(first, last):
-        for i in range(d0.size):
-            for j in range(h0.size):
-                for k in range(w0.size):
+        for i in range(out.shape[1]):
+            for j in range(out.shape[2]):
+                for k in range(out.shape[3]):
                     best = low
-                    place = (d0[i] * height + h0[j]) * width + w0[k]
-                    for a in range(d0[i], d1[i], s0):
-                        for b in range(h0[j], h1[j], s1):
-                            for c in range(w0[k], w1[k], s2):
+                    place = (table[0, i] * height + table[1, j]) * width + table[2, k]
+                    for a in range(table[0, i], table[3, i], s0):
+                        for b in range(table[1, j], table[4, j], s1):
+                            for c in range(table[2, k], table[5, k], s2):
                                 value = x[plane, a, b, c]
                                 if value > best or value != value:
                                     best = value
@@ -129,47 +135,47 @@ def _greatest_of_chosen(x, out, places, d0, h0, w0, depth, height, width, low, f
 
 
 @kernel
-def _sums(x, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+def _sums(x, out, table, by, zero, first, last):  # type: ignore[no-untyped-def]
     for plane in range(first, last):
-        for i in range(d0.size):
-            for j in range(h0.size):
-                for k in range(w0.size):
+        for i in range(out.shape[1]):
+            for j in range(out.shape[2]):
+                for k in range(out.shape[3]):
                     total = zero
-                    for a in range(d0[i], d1[i]):
-                        for b in range(h0[j], h1[j]):
-                            for c in range(w0[k], w1[k]):
+                    for a in range(table[0, i], table[3, i]):
+                        for b in range(table[1, j], table[4, j]):
+                            for c in range(table[2, k], table[5, k]):
                                 total += x[plane, a, b, c]
-                    number = by if by else n0[i] * n1[j] * n2[k]
+                    number = by if by else table[6, i] * table[7, j] * table[8, k]
                     out[plane, i, j, k] = total / (zero + number)
 
 
 @kernel
-def _integer_sums(x, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+def _integer_sums(x, out, table, by, zero, first, last):  # type: ignore[no-untyped-def]
     for plane in range(first, last):
-        for i in range(d0.size):
-            for j in range(h0.size):
-                for k in range(w0.size):
+        for i in range(out.shape[1]):
+            for j in range(out.shape[2]):
+                for k in range(out.shape[3]):
                     total = zero
-                    for a in range(d0[i], d1[i]):
-                        for b in range(h0[j], h1[j]):
-                            for c in range(w0[k], w1[k]):
+                    for a in range(table[0, i], table[3, i]):
+                        for b in range(table[1, j], table[4, j]):
+                            for c in range(table[2, k], table[5, k]):
                                 total += x[plane, a, b, c]
-                    number = by if by else n0[i] * n1[j] * n2[k]
+                    number = by if by else table[6, i] * table[7, j] * table[8, k]
                     quotient = abs(total) // abs(number)
                     out[plane, i, j, k] = quotient if (total < 0) == (number < 0) else -quotient
 
 
 @kernel
-def _spread(g, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+def _spread(g, out, table, by, zero, first, last):  # type: ignore[no-untyped-def]
     for plane in range(first, last):
-        for i in range(d0.size):
-            for j in range(h0.size):
-                for k in range(w0.size):
-                    number = by if by else n0[i] * n1[j] * n2[k]
+        for i in range(g.shape[1]):
+            for j in range(g.shape[2]):
+                for k in range(g.shape[3]):
+                    number = by if by else table[6, i] * table[7, j] * table[8, k]
                     share = g[plane, i, j, k] / (zero + number)
-                    for a in range(d0[i], d1[i]):
-                        for b in range(h0[j], h1[j]):
-                            for c in range(w0[k], w1[k]):
+                    for a in range(table[0, i], table[3, i]):
+                        for b in range(table[1, j], table[4, j]):
+                            for c in range(table[2, k], table[5, k]):
                                 out[plane, a, b, c] += share
 
 
@@ -188,11 +194,24 @@ def _planes(array: Array, dims: int) -> Array:
     return whole
 
 
+def _table(windows: Sequence[Ranges]) -> Array:
+    """Return where windows start along each of three dims, where they stop, and their widths."""
+    three = _three(windows)
+    table = np.zeros((9, max([each.starts.size for each in three])), np.int64)
+    rows = [getattr(one, name) for name in ("starts", "stops", "widths") for one in three]
+    for row, each in zip(table, rows, strict=True):
+        row[: each.size] = each
+    return table
+
+
 def _run(function: Any, planes: int, work: int, *arguments: Any) -> None:
     """Run a kernel over planes, which threads share; `work` is what one of them reads."""
     if planes and work:
         grain = max(1, THREAD_ELEMENTS_WINDOWS // work)
-        parallel_for(lambda first, last: function(*arguments, first, last), planes, grain)
+        if planes <= grain:
+            function(*arguments, 0, planes)
+        else:
+            parallel_for(lambda first, last: function(*arguments, first, last), planes, grain)
 
 
 def _read(windows: Sequence[Ranges]) -> int:
@@ -200,8 +219,35 @@ def _read(windows: Sequence[Ranges]) -> int:
     return math.prod([int((-(-(each.stops - each.starts) // each.step)).sum()) for each in windows])
 
 
+def _shapes(shape: Sequence[int], counts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the shape of a result with so many windows, and what kernels see of array and it."""
+    behind = len(shape) - len(counts)
+    planes, ones = math.prod(shape[:behind]), (1,) * (3 - len(counts))
+    result = (*shape[:behind], *counts)
+    return result, (planes, *ones, *shape[behind:]), (planes, *ones, *counts)
+
+
 def _counts(windows: Sequence[Ranges]) -> tuple[int, ...]:
     return tuple([each.starts.size for each in windows])
+
+
+def prepared_greatest(
+    like: Array, windows: Sequence[Ranges]
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Return a function of an array of that shape and dtype that does what `greatest` does."""
+    dtype = like.dtype
+    shape, whole, whole_result = _shapes(like.shape, _counts(windows))
+    planes, work, table, low = whole[0], _read(windows), _table(windows), _lowest(dtype)
+    steps = [each.step for each in _three(windows)]
+
+    def run(array: Array) -> tuple[Array, Array]:
+        out, places = empty(shape, dtype), empty(shape, np.int64)
+        x = np.ascontiguousarray(array).reshape(whole)
+        results = out.reshape(whole_result), places.reshape(whole_result)
+        _run(_greatest, planes, work, x, *results, table, *steps, low)
+        return out, places
+
+    return run
 
 
 def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
@@ -214,23 +260,7 @@ def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
     >>> greatest(np.array([1.0, 3.0, 2.0]), [fixed_windows(3, 2, 2, 1, 0, 1, True)])
     (array([3., 3.]), array([1, 1]))
     """
-    dims = len(windows)
-    shape = (*array.shape[: array.ndim - dims], *_counts(windows))
-    out, places = empty(shape, array.dtype), empty(shape, np.int64)
-    three = _three(windows)
-    ranges = [each for one in three for each in (one.starts, one.stops, one.step)]
-    planes = _planes(array, dims)
-    _run(
-        _greatest,
-        planes.shape[0],
-        _read(windows),
-        planes,
-        _planes(out, dims),
-        _planes(places, dims),
-        *ranges,
-        _lowest(array.dtype),
-    )
-    return out, places
+    return prepared_greatest(array, windows)(array)
 
 
 def greatest_of_chosen(
@@ -276,6 +306,24 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
 
 
+def prepared_means(
+    like: Array, windows: Sequence[Ranges], divisor: int
+) -> Callable[[Array], Array]:
+    """Return a function of an array of that shape and dtype that does what `means` does."""
+    dtype, zero = like.dtype, like.dtype.type(0)
+    shape, whole, whole_result = _shapes(like.shape, _counts(windows))
+    planes, work, table = whole[0], _read(windows), _table(windows)
+    function = _sums if dtype.kind == "f" else _integer_sums
+
+    def run(array: Array) -> Array:
+        out = empty(shape, dtype)
+        x = np.ascontiguousarray(array).reshape(whole)
+        _run(function, planes, work, x, out.reshape(whole_result), table, divisor, zero)
+        return out
+
+    return run
+
+
 def means(array: Array, windows: Sequence[Ranges], divisor: int) -> Array:
     """Return the sums of windows over their widths, or over one number if that is not 0.
 
@@ -284,13 +332,24 @@ def means(array: Array, windows: Sequence[Ranges], divisor: int) -> Array:
     >>> means(np.array([1.0, 3.0, 2.0]), [fixed_windows(3, 2, 2, 1, 0, 1, True)], 0)
     array([2. , 2.5])
     """
-    dims = len(windows)
-    out = empty((*array.shape[: array.ndim - dims], *_counts(windows)), array.dtype)
-    function = _sums if array.dtype.kind == "f" else _integer_sums
-    planes = _planes(array, dims)
-    arguments = (*_ends(windows), divisor, array.dtype.type(0))
-    _run(function, planes.shape[0], _read(windows), planes, _planes(out, dims), *arguments)
-    return out
+    return prepared_means(array, windows, divisor)(array)
+
+
+def prepared_means_adjoint(
+    like: Array, sizes: Sequence[int], windows: Sequence[Ranges], divisor: int
+) -> Callable[[Array], Array]:
+    """Return a function of an array of that shape and dtype that does what the adjoint does."""
+    dtype, zero = like.dtype, like.dtype.type(0)
+    shape, whole, whole_result = _shapes(like.shape, sizes)
+    planes, work, table = whole[0], _read(windows), _table(windows)
+
+    def run(g: Array) -> Array:
+        out = np.zeros(shape, dtype)
+        x = np.ascontiguousarray(g).reshape(whole)
+        _run(_spread, planes, work, x, out.reshape(whole_result), table, divisor, zero)
+        return out
+
+    return run
 
 
 def means_adjoint(g: Array, sizes: Sequence[int], windows: Sequence[Ranges], divisor: int) -> Array:
@@ -301,15 +360,4 @@ def means_adjoint(g: Array, sizes: Sequence[int], windows: Sequence[Ranges], div
     >>> means_adjoint(np.array([2.0, 4.0]), (3,), [fixed_windows(3, 2, 2, 1, 0, 1, True)], 0)
     array([1., 3., 2.])
     """
-    dims = len(windows)
-    out = np.zeros((*g.shape[: g.ndim - dims], *sizes), g.dtype)
-    planes = _planes(g, dims)
-    arguments = (*_ends(windows), divisor, g.dtype.type(0))
-    _run(_spread, planes.shape[0], _read(windows), planes, _planes(out, dims), *arguments)
-    return out
-
-
-def _ends(windows: Sequence[Ranges]) -> list[Array]:
-    three = _three(windows)
-    ends = [each for one in three for each in (one.starts, one.stops)]
-    return [*ends, *[one.widths for one in three]]
+    return prepared_means_adjoint(g, sizes, windows, divisor)(g)

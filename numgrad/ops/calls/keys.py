@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numgrad.base import dtypes
 from numgrad.graph.modes.state import call_interceptors, interceptors, modes
+from numgrad.graph.recorder import distance
 from numgrad.graph.tensor import NO_EDGE, Tensor, kind_of, refresh_view
 from numgrad.ops.calls.index_facts import key_of
 from numgrad.ops.calls.node_source import define_lines
@@ -34,6 +37,7 @@ __all__ = [
 
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
+_OVERLAP_WORK: Any = 100  # what NumPy may try until it says that views share no element
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
 IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
@@ -138,10 +142,30 @@ def refresh_line(name: str) -> str:
     return f"if {name}._base is not None and ({has_history}): refresh_view({name})"
 
 
-def _read_lines(name: str, written: bool) -> list[str]:
+def shared_fact(view: str | None, written: Tensor, other: Tensor, name: str) -> str | None:
+    """Return what a key says of a view that is written to, and how another tensor shares memory.
+
+    That is itself, the same elements, or others; None if some elements are the same.
+    """
+    if view is None:
+        return None
+    if other is written:
+        return f"{view} {name} itself"
+    array, read = written._array, other._array
+    if kind_of(other) is kind_of(written) and distance(array, read) == 0:
+        return f"{view} {name} same"
+    if np.may_share_memory(array, read, max_work=_OVERLAP_WORK):
+        return None
+    return f"{view} {name} apart"
+
+
+def _read_lines(name: str, written: str) -> list[str]:
     """Return the lines that look at a tensor that may overlap another that is `written` to."""
     lines = [refresh_line(name), _kind_line(name)]
-    return [*lines, *[f"if {name}._counter is counter_: view_ = None"] * written]
+    if written:
+        shares = f"view_ = shared_fact(view_, {written}, {name}, {name!r})"
+        lines.append(f"if {name}._counter is counter_: {shares}")
+    return lines
 
 
 def written_condition(name: str) -> str:
@@ -178,8 +202,9 @@ def tensor_lines(
         way may have to say something about, and ``records_`` whether the call is recorded.
     """
     lines, facts = _written_lines(names[0]) if written else ([], [])
+    target = names[0] if written else ""
     for name in names[1:] if written else names:
-        lines += _read_lines(name, written)
+        lines += _read_lines(name, target)
         facts.append(f"kind_{name}")
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in [*mixed, *optional]:
@@ -188,7 +213,7 @@ def tensor_lines(
             known = "None"
         lines += [
             f"if type({name}) is Tensor:",
-            *[f"    {line}" for line in _read_lines(name, written)],
+            *[f"    {line}" for line in _read_lines(name, target)],
             f"    needs_{name} = {name}._edge is not NO_EDGE",
             f"    fact_{name} = kind_{name}",
             "else:",
@@ -279,6 +304,7 @@ NAMES = {
     "modes": modes,
     "interceptors": interceptors,
     "refresh_view": refresh_view,
+    "shared_fact": shared_fact,
     "view_fact": view_fact,
     "watches_writes": watches_writes,
 }

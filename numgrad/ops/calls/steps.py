@@ -233,10 +233,14 @@ class Steps:
             modes.steps = before
             stop_intercepting(self)
 
-    def is_complete(self) -> bool:
-        """Return whether the steps are all that was done: nothing was written to since."""
+    def is_complete(self, written: Any = None) -> bool:
+        """Return whether the steps are all that was done: nothing was written to since.
+
+        `written` counts the writes to what the call wrote to, once.
+        """
         return not self.failed and all(
-            _version_of(counter) == version for counter, version in self._versions
+            _version_of(counter) == version + (counter is written)
+            for counter, version in self._versions
         )
 
 

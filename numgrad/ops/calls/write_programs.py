@@ -23,9 +23,16 @@ __all__ = ["compile_write"]
 class _WriteWriter(CallWriter):
     """Writes the source of a call that puts its result in the place of its first argument."""
 
-    def __init__(self, arguments: Sequence[Any], steps: Steps, result: Tensor) -> None:
+    def __init__(
+        self, arguments: Sequence[Any], steps: Steps, result: Tensor, itself: Sequence[str]
+    ) -> None:
         super().__init__(arguments, steps, ())
+        self.itself = itself  # the names of arguments that are what is written to
         self.stand_in = self.values[id(arguments[0])]
+        written = arguments[0]._array
+        same = [each for each in arguments if isinstance(each, Tensor) and each._array is written]
+        if len(same) == 1 + len(itself):  # what was read of these was read of what is written to
+            self.holders[id(written)] = self.stand_in
         self.result = result
         self.dtype = arguments[0]._array.dtype
         self.copied = False  # whether what the tensor held is
@@ -39,7 +46,8 @@ class _WriteWriter(CallWriter):
         return node.call.saved_places[: len(node.saved_edges())]
 
     def given(self, value: Value) -> str:
-        return "" if value is self.stand_in else super().given(value)
+        is_written = value is self.stand_in or value.tensor in self.itself
+        return "" if is_written else super().given(value)
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
@@ -49,12 +57,16 @@ class _WriteWriter(CallWriter):
             self.write = f"writes({', '.join(arguments)})"
             return
         super()._compute(number, step, arguments)
-        if any(output is self.result for output in step.outputs):
-            index = next(i for i, each in enumerate(step.outputs) if each is self.result)
-            self.write = f"array_t0[...] = x{number}_{index}"
-            if self.result._array.dtype is not self.dtype:
-                self.namespace["assign"] = _assign
-                self.write = f"assign(array_t0, x{number}_{index})"
+        for index, output in enumerate(step.outputs):
+            if output is self.result:
+                self.assign(f"x{number}_{index}")
+
+    def assign(self, array: str) -> None:
+        """Note that an array is what is written."""
+        self.write = f"array_t0[...] = {array}"
+        if self.result._array.dtype is not self.dtype:
+            self.namespace["assign"] = _assign
+            self.write = f"assign(array_t0, {array})"
 
     def _saved(self, value: Value) -> str:
         if value is self.stand_in:
@@ -83,19 +95,20 @@ def compile_write(
         As of `compile_call`.
     """
     write = steps.write
-    if write is None or write.after != len(steps.steps) or not steps.is_complete():
+    if write is None or write.after != len(steps.steps):
+        return None
+    if not steps.is_complete(arguments[0]._counter):
         return None
     enter = None if arguments[0]._base is None else write.enter
+    others = [f"t{at}" for at, each in enumerate(arguments) if at and each is arguments[0]]
     arguments, result = (write.stand_in, *arguments[1:]), write.result
-    if not any(output is result for step in steps.steps for output in step.outputs):
-        return None
     if any(step.primitive.view for step in steps.steps):
         return None
     taken = {id(each) for step in steps.steps for each in (*step.operands, *step.read)}
     tensors = [each for each in arguments[1:] if isinstance(each, Tensor)]
     if any(id(each) not in taken and id(each._array) not in taken for each in tensors):
         return None  # it went into parameters
-    writer = _WriteWriter(arguments, steps, result)
+    writer = _WriteWriter(arguments, steps, result, others)
     names = writer.take_in_order(arguments, in_order)
     if names is not None:
         writer.values[-1] = writer.stand_in
@@ -103,7 +116,11 @@ def compile_write(
     for number, step in enumerate(steps.steps):
         if not writer.step(number, step, names):
             return None
-    value = writer.values[id(result)]
+    value = writer.values.get(id(result)) or writer.made(result)
+    if value is None or value.is_argument:
+        return None
+    if not writer.write:  # it was made of no tensor
+        writer.assign(value.array)
     counter = writer.part(writer.stand_in, "counter")
     writer.lines += [writer.write, f"{counter}[0] += 1"]
     if value.edge is not None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
 from numgrad.graph.modes.state import call_interceptors
-from numgrad.graph.node import FREED, Node, unpack_array
+from numgrad.graph.node import FREED, Node, OutputMeta, unpack_array
 from numgrad.graph.recorder import place_of
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
@@ -66,15 +66,14 @@ class Call:
     ) -> None:
         self.plan = plan
         self.parameters = parameters
-        places = [place_of(each._array) if isinstance(each, Tensor) else None for each in inputs]
-        self.shapes = tuple([None if p is None else (p.shape, p.dtype) for p in places])
-        given = [place_of(each._array) for each in outputs]
-        self.output_metas = tuple([(p.shape, p.dtype) for p in given])
+        self.shapes = tuple([_meta(each) if isinstance(each, Tensor) else None for each in inputs])
+        self.output_metas = tuple([_meta(each) for each in outputs])
         self.saved_places: Saved = plan.saved_places
         if plan.held and plan.holds(parameters):  # then there is something to be freed
             kept: Iterable[Any] = range(held) if held else (plan.held,)
             self.saved_places += tuple([("held", each) for each in kept])
-        self.lies = [strides_of(inputs[position]._array) for _, position in plan.place_names]
+        names = plan.place_names
+        self.lies = [strides_of(inputs[at]._array) for _, at in names] if names else []
         self.programs: dict[Any, Any] | None = None
         self.counted = False
 
@@ -123,6 +122,11 @@ class Call:
         return found
 
 
+def _meta(tensor: Tensor) -> OutputMeta:
+    place = place_of(tensor._array)
+    return place.shape, place.dtype
+
+
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
@@ -157,18 +161,21 @@ class PrimitiveNode(Node):
         arguments = set(map(id, tensors))
         for result in results:
             # A view has a base, or in inference mode an owner.
-            is_view = result is None or result._base is not None or result._owner is not None
-            owned.append(not is_view and id(result) not in arguments)
-            arguments.add(id(result))
+            if result is None or result._base is not None or result._owner is not None:
+                owned.append(False)
+            else:
+                owned.append(id(result) not in arguments)
+                arguments.add(id(result))
         return results, owned
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules on tensors; under grad mode that records them."""
         results: list[Tensor | None] = [None] * len(self.targets)
-        if all(gradient is None for gradient in gradients):
+        if gradients[0] is None and all(gradient is None for gradient in gradients):
             return results
-        plan, shapes = self.plan, self.shapes
-        environment = self._environment(plan, gradients)
+        call = self.call
+        plan, shapes = call.plan, call.shapes
+        environment = self._environment(call, gradients)
         if not self.primitive.takes_half and self.output_metas[0][1] == HALF:
             environment = _in_float32(environment)
         for position, function, parameters in self._rules(environment):
@@ -178,10 +185,7 @@ class PrimitiveNode(Node):
                 continue
             if position in plan.laid:
                 result = self._laid(result, position, environment)
-            if shapes is not None:
-                shape, dtype = shapes[position]
-                result = fitted(result, shape, dtype)
-            results[position] = result
+            results[position] = result if shapes is None else fitted(result, *shapes[position])
         return results
 
     def _rules(self, environment: dict[str, Any]) -> Iterable[tuple[int, Rule, tuple[str, ...]]]:
@@ -198,7 +202,7 @@ class PrimitiveNode(Node):
         saved: Any = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        plan = self.plan
+        plan = self.call.plan
         environment: dict[str, Any] = {}
         for index, (kind, position) in enumerate(plan.saved):
             value = saved[3 * index]
@@ -207,7 +211,8 @@ class PrimitiveNode(Node):
                 owner = None if kind == "input" else self
                 value = restore_tensor(saved[3 * index : 3 * index + 3], edge, owner)
             environment[plan.names[index]] = value
-        self._raise_if_held_modified()
+        if plan.held:
+            self._raise_if_held_modified()
         return environment
 
     def _raise_if_held_modified(self) -> None:
@@ -218,16 +223,17 @@ class PrimitiveNode(Node):
             if saved[at + 1] is not None:
                 unpack_array(saved[at : at + 3], NO_EDGE)
 
-    def _environment(self, plan: Plan, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
-        """Return the values of what the rules name."""
-        environment = self.parameters | self.restore()
+    def _environment(self, call: Any, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
+        """Return the values of what the rules name; `call` is the node's."""
+        plan = call.plan
+        environment = call.parameters | self.restore()
         for name, position in plan.shape_names:
-            environment[name] = self.shapes[position][0]
+            environment[name] = call.shapes[position][0]
         if plan.place_names:
             names = [name for name, _ in plan.place_names]
-            environment.update(zip(names, self.lies, strict=True))
+            environment.update(zip(names, call.lies, strict=True))
         if plan.of_all:
-            environment["shapes"] = [shape for shape, _ in self.shapes]
+            environment["shapes"] = [shape for shape, _ in call.shapes]
             inputs: list[Any] = [None] * len(self.targets)
             for (kind, position), name in zip(plan.saved, plan.names, strict=True):
                 if kind == "input":
@@ -236,7 +242,7 @@ class PrimitiveNode(Node):
         environment["g"] = gradients[0]
         if self.num_outputs != 1:
             environment |= {"g": list(gradients), "g0": gradients[0]}
-            environment["output_metas"] = self.output_metas
+            environment["output_metas"] = call.output_metas
         return environment
 
     def saved_edges(self) -> list[Edge]:

@@ -18,6 +18,7 @@ from numgrad.kernels.move.memory_order import (
     empty_for,
     empty_in_order,
     empty_like,
+    is_by_rows,
 )
 from numgrad.ops.calls.steps import READING, Step, forget_steps
 from numgrad.runtime.memory import empty
@@ -143,13 +144,15 @@ def laid_out(value: Tensor, *deciding: Tensor) -> Tensor:
 
     It is for gradients that PyTorch computes in another order than the rule does.
     """
-    array = value._array
+    array: Any = value._array
     if array.ndim < 2:
         return value
     operands = [tensor._array for tensor in deciding]
     if not operands:
         return relaid(value, empty(array.shape, array.dtype), ())
     places = [place_of(operand) for operand in operands]
+    if type(array) is not Traced and array.flags.c_contiguous and is_by_rows(array.shape, places):
+        return value
     return relaid(value, empty_for(array.shape, array.dtype, places), operands)
 
 

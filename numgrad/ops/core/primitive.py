@@ -304,7 +304,9 @@ class Primitive:
         if isinstance(result, (tuple, list)):
             return self._wrap_all(inputs, result, parameters)
         output = view_of(inputs[0], result) if self.view else wrap(result)
-        self._settle(inputs, (output,), parameters, needs and modes.grad, held=held)
+        needs = needs and modes.grad
+        if needs or interceptors:
+            self._settle(inputs, (output,), parameters, needs, held=held)
         return output
 
     def _settle(

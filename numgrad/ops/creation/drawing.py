@@ -21,6 +21,7 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.bounds import BOUNDS
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.factories import Array
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.nodes import make_node_class
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import at_run_time
@@ -85,10 +86,12 @@ def _zeros_like(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 _node_classes: dict[str, Any] = {}
 
 
-def random_node(name: str, array: Array, *inputs: Tensor) -> Tensor:
-    """Return drawn numbers as a tensor, with a node if one of `inputs` requires grad."""
-    result = wrap(array)
-    if modes.grad and array.dtype.kind in "fc" and any(t.requires_grad for t in inputs):
+def random_node(name: str, numbers: Tensor, *inputs: Tensor) -> Tensor:
+    """Return drawn numbers, with a node if one of `inputs` requires grad."""
+    result, kind = numbers, numbers._array.dtype.kind
+    if modes.grad and kind in "fc" and any(t.requires_grad for t in inputs):
+        forget_steps()  # none of them makes that node
+        result = wrap(numbers._array)
         if name not in _node_classes:
             like_gradient = name.startswith("Bernoulli")
             _node_classes[name] = make_node_class(name, RandomNode, like_gradient=like_gradient)

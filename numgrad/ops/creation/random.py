@@ -296,13 +296,14 @@ def normal(
         wanted = sources[0].dtype if sources else dtypes.default_dtype()
     if tensors:
         size = broadcast_shapes([tensor._array.shape for tensor in tensors])
-    array = _drawn_normal(mean, std, generator, size, wanted)._array
+    numbers = _drawn_normal(mean, std, generator, size, wanted)
     if out is not None or not tensors:
+        array = numbers._array
         return finish("normal", array, requires_grad=requires_grad, out=out, dtype=dtype)
     name = "NormalBackward3"
     if len(tensors) == 1:
         name = "NormalBackward1" if isinstance(mean, Tensor) else "NormalBackward2"
-    return random_node(name, array, *tensors)
+    return random_node(name, numbers, *tensors)
 
 
 def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtypes.dtype) -> Tensor:
@@ -343,7 +344,7 @@ def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:
     tensor([0., 1.])
     """
     chance = input if p is None else check_probability(p)
-    array = drawn_bernoulli(chance, generator, input._array.shape, input.dtype)._array
+    numbers = drawn_bernoulli(chance, generator, input._array.shape, input.dtype)
     if out is not None:
-        return finish("bernoulli", array, out=out)
-    return random_node("BernoulliBackward0" if p is None else "BernoulliBackward2", array, input)
+        return finish("bernoulli", numbers._array, out=out)
+    return random_node("BernoulliBackward0" if p is None else "BernoulliBackward2", numbers, input)

@@ -1,6 +1,7 @@
 """Random numbers written into a tensor: uniform_, normal_, bernoulli_, random_ and others.
 
-They follow the rules of in-place operations; the gradient of what was there before is 0.
+They follow the rules of in-place operations: each gives what is written into a tensor, which it is
+handed a stand-in for. The gradient of what was there before is 0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from numgrad.ops.creation.drawing import (
 from numgrad.ops.creation.generator import Generator, drawn
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.unit_dims import expand
-from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.exponential import exp
@@ -50,28 +50,17 @@ __all__ = [
 Size = tuple[int, ...]
 
 
-def _fill(
-    tensor: Tensor,
-    node: str,
-    draw: Callable[[tuple[int, ...]], Tensor],
-    *others: Tensor,
-) -> Tensor:
-    """Write what `draw` returns for the tensor's shape into the tensor."""
-    dtype = tensor._array.dtype
-
-    def function(stand_in: Tensor) -> Tensor:
-        with no_grad():
-            found = cast(draw(stand_in._array.shape), dtype)
-        return random_node(node, found._array, stand_in, *others)
-
-    name = node.partition("Backward")[0]
-    name = "log_normal" if name == "LogNormal" else name.lower()
-    return perform(function, name, tensor)
+def _fill(tensor: Tensor, node: str, draw: Callable[[Size], Tensor], *others: Tensor) -> Tensor:
+    """Return what `draw` returns for the tensor's shape, in its dtype."""
+    with no_grad():
+        found = cast(draw(tensor._array.shape), tensor._array.dtype)
+    return random_node(node, found, tensor, *others)
 
 
 @declare(
     "uniform_(Tensor self, float from_=0.0, float to=1.0, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None) -> Tensor:
     """Fill with numbers drawn evenly from [from, to).
@@ -130,6 +119,7 @@ def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
 @declare(
     "normal_(Tensor self, float mean=0.0, float std=1.0, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
     """Fill with normally distributed numbers.
@@ -150,7 +140,8 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
     def draw(shape: Size) -> Tensor:
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return add(mul(wrap(drawn(normal(dtype), generator, shape)), std), mean)
+        found = wrap(drawn(normal(dtype), generator, shape))
+        return found if std == 1 and mean == 0 else add(mul(found, std), mean)
 
     return _fill(self, "NormalBackward0", draw)
 
@@ -159,6 +150,7 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
     "bernoulli_(Tensor self, Tensor p, *, generator? generator=None)",
     "bernoulli_(Tensor self, float p=0.5, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     """Fill with ones and zeros, ones with probability `p`.
@@ -200,6 +192,7 @@ def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     "random_(Tensor self, int from_, int? to, *, generator? generator=None)",
     "random_(Tensor self, int to, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def random_(self: Tensor, from_: int | None, to: int | None, generator: Generator | None) -> Tensor:
     """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``.
@@ -253,7 +246,11 @@ def _check_continuous(dtype: dtypes.dtype, distribution: str) -> None:
         )
 
 
-@declare("exponential_(Tensor self, float lambd=1.0, *, generator? generator=None)", function=False)
+@declare(
+    "exponential_(Tensor self, float lambd=1.0, *, generator? generator=None)",
+    function=False,
+    writes=True,
+)
 def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Tensor:
     """Fill with numbers of the exponential distribution ``lambd * exp(-lambd * x)``.
 
@@ -272,7 +269,8 @@ def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Ten
         _check_continuous(dtype, "Exponential")
         if not lambd > 0:
             raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-        return div(wrap(drawn(exponential(dtype), generator, shape)), lambd)
+        found = wrap(drawn(exponential(dtype), generator, shape))
+        return found if lambd == 1 else div(found, lambd)
 
     return _fill(self, "ExponentialBackward0", draw)
 
@@ -280,6 +278,7 @@ def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Ten
 @declare(
     "log_normal_(Tensor self, float mean=1.0, float std=2.0, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
     """Fill with numbers whose logarithms are normally distributed.
@@ -310,6 +309,7 @@ def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | No
 @declare(
     "cauchy_(Tensor self, float median=0.0, float sigma=1.0, *, generator? generator=None)",
     function=False,
+    writes=True,
 )
 def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | None) -> Tensor:
     """Fill with numbers of the Cauchy distribution about `median` with scale `sigma`.
@@ -335,7 +335,11 @@ def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | No
     return _fill(self, "CauchyBackward0", draw)
 
 
-@declare("geometric_(Tensor self, float p, *, generator? generator=None)", function=False)
+@declare(
+    "geometric_(Tensor self, float p, *, generator? generator=None)",
+    function=False,
+    writes=True,
+)
 def geometric_(self: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Fill with the numbers of trials until the first success, each with probability `p`.
 

@@ -327,7 +327,7 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: tuple[int, ...] | Non
             wrap_dim(dim, ndim)
         input = movedim(input, dims, tuple(range(ndim - count, ndim)))
     split, shape = other._array.ndim, input._array.shape
-    rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
+    rows, columns = other._array.size, math.prod(shape[split:])
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "

@@ -100,7 +100,7 @@ def poisson(input: Tensor, generator: Any) -> Tensor:
     with no_grad():
         rates = wrap(at_hand(input._array))
         counts = _POISSON.apply(rates, _seed(generator, rates._array))
-    return random_node("PoissonBackward0", counts._array, input)
+    return random_node("PoissonBackward0", counts, input)
 
 
 @declare("binomial(Tensor count, Tensor prob, generator? generator=None)", method=False)

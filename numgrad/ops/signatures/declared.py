@@ -97,7 +97,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
     function.__module__ = module
     function.__qualname__ = declaration.name  # errors of Python's own say it
     text = declaration.rule.__doc__
-    if declaration.writes:
+    if declaration.writes and declaration.rule.__name__ != declaration.name:
         text = of_method_in_place(text, declaration.name[:-1])
     function.__doc__ = complete(text, declaration.signature)
     function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
@@ -199,6 +199,7 @@ def declare(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    writes: bool = False,
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
     casts: bool = False,
@@ -223,6 +224,8 @@ def declare(
         Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_`` (and, as far as
         PyTorch has that, ``numgrad.name_``). If none of these, the function is there for whoever
         imports it.
+    writes : bool
+        Whether the method writes what the rule returns for a tensor into that tensor.
     aliases : tuple of str
         Other names that it has.
     finish : function, optional
@@ -272,10 +275,10 @@ def declare(
 
         def perform(tensor: Tensor, *arguments: Any) -> Any:
             """Write what the rule returns into the tensor: the long way of methods in place."""
-            return upward.perform(rule, first, tensor, *arguments)
+            return upward.perform(rule, first.rstrip("_"), tensor, *arguments)
 
         of_writes = None
-        if inplace and (dispatched or plain is not None):
+        if writes or (inplace and (dispatched or plain is not None)):
             of_writes = Calls(perform, writes=True, numbers=is_direct or bool(factors))
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
@@ -321,7 +324,7 @@ def declare(
             if function or name != rule.__name__:
                 module = methods.__name__
             if method:
-                public(name, function=False)(make(name, module, bound=True))
+                public(name, function=False)(make(name, module, bound=True, writes=writes))
             if inplace:
                 in_place = make(f"{name}_", methods.__name__, bound=True, writes=True)
                 public(name, function=False, method=False, inplace=True)(in_place)

@@ -364,7 +364,7 @@ def _enter(
         signature,
         function=not functional and (dims == 1 or not both),
         method=False,
-        dispatched=both or not name.startswith("max_pool"),  # which drop where they are
+        dispatched=True,
     )(rule)
     if not functional:
         globals()[name] = POOLS[name]

@@ -52,6 +52,18 @@ def _means(input: Array, counts: Ints, windows: tuple[Ints, ...], padded: bool, 
     return result if len(counts) > 2 else as_images_lie(result, input)
 
 
+def _quick_means(
+    input: Array, counts: Ints, windows: tuple[Ints, ...], padded: bool, by: int
+) -> Any:
+    ranges = _fixed(_last(input.shape, len(counts)), counts, windows, padded)
+    return pooling.prepared_means(input, ranges, by) if _in_rows(input, counts) else None
+
+
+def _in_rows(input: Array, counts: Ints) -> bool:
+    """Whether pools lie row by row."""
+    return len(counts) > 2 or _lies(input, counts) is None
+
+
 def _shares(g_y: Array, sizes: Ints, windows: tuple[Ints, ...], padded: bool, by: int) -> Array:
     counts = _last(g_y.shape, len(sizes))
     return pooling.means_adjoint(g_y, sizes, _fixed(sizes, counts, windows, padded), by)
@@ -62,8 +74,23 @@ def _adaptive_means(input: Array, counts: Ints) -> Array:
     return result if len(counts) > 2 else as_images_lie(result, input)
 
 
+def _quick_adaptive_means(input: Array, counts: Ints) -> Any:
+    ranges = _adaptive(_last(input.shape, len(counts)), counts)
+    return pooling.prepared_means(input, ranges, 0) if _in_rows(input, counts) else None
+
+
 def _adaptive_shares(g_y: Array, sizes: Ints) -> Array:
     return pooling.means_adjoint(g_y, sizes, _adaptive(sizes, _last(g_y.shape, len(sizes))), 0)
+
+
+def _quick_shares(g_y: Array, sizes: Ints, windows: tuple[Ints, ...], padded: bool, by: int) -> Any:
+    ranges = _fixed(sizes, _last(g_y.shape, len(sizes)), windows, padded)
+    return pooling.prepared_means_adjoint(g_y, sizes, ranges, by)
+
+
+def _quick_adaptive_shares(g_y: Array, sizes: Ints) -> Any:
+    ranges = _adaptive(sizes, _last(g_y.shape, len(sizes)))
+    return pooling.prepared_means_adjoint(g_y, sizes, ranges, 0)
 
 
 def _windows(dims: int, kernel: int, stride: int, padding: int, dilation: int = 1) -> Any:
@@ -100,6 +127,7 @@ def _make_means(dims: int) -> Primitive:
         [rule],
         linear=True,
         lies=_lies if dims == 2 else None,
+        quick=_quick_means,
         samples=[
             sample("means", (2, *three), _windows(dims, 2, 1, 0), True, 0),
             sample("means", three, _windows(dims, 2, 2, 1), False, 0),
@@ -113,6 +141,7 @@ def _make_means(dims: int) -> Primitive:
         ["g_y"],
         [rule_of_adjoint],
         linear=True,
+        quick=_quick_shares,
         samples=[sample("adjoint", (1, *two), _windows(dims, 2, 1, 0), True, 0)],
     )
     return means
@@ -133,6 +162,7 @@ def _make_adaptive_means(dims: int) -> Primitive:
         [rule],
         linear=True,
         lies=_lies if dims == 2 else None,
+        quick=_quick_adaptive_means,
         samples=[lambda make: (means.apply, [make(2, *three)], {"counts": two})],
     )
     adjoint: Primitive = Primitive(
@@ -142,6 +172,7 @@ def _make_adaptive_means(dims: int) -> Primitive:
         ["g_y"],
         [lambda g, g_y_shape: means.apply(g, counts=_last(g_y_shape, dims))],
         linear=True,
+        quick=_quick_adaptive_shares,
         samples=[lambda make: (adjoint.apply, [make(1, *two)], {"sizes": three})],
     )
     return means
@@ -154,6 +185,16 @@ def _greatest(input: Array, counts: Ints, windows: tuple[Ints, ...]) -> tuple[Ar
     sizes = _last(input.shape, len(counts))
     values, places = pooling.greatest(input, _fixed(sizes, counts, windows, True))
     return as_images_lie(values, input), as_images_lie(places, input)
+
+
+def _quick_greatest(input: Array, counts: Ints, windows: tuple[Ints, ...]) -> Any:
+    ranges = _fixed(_last(input.shape, len(counts)), counts, windows, True)
+    return pooling.prepared_greatest(input, ranges) if _lies(input, counts) is None else None
+
+
+def _quick_adaptive_greatest(input: Array, counts: Ints) -> Any:
+    ranges = _adaptive(_last(input.shape, len(counts)), counts)
+    return pooling.prepared_greatest(input, ranges) if _in_rows(input, counts) else None
 
 
 def _adaptive_greatest(input: Array, counts: Ints) -> tuple[Array, Array]:
@@ -195,6 +236,7 @@ def _make_greatest(dims: int, adaptive: bool) -> Primitive:
         [rule],
         outputs=("result0", "result1"),
         lies=None if adaptive and dims == 3 else _lies,
+        quick=_quick_adaptive_greatest if adaptive else _quick_greatest,
         samples=samples,
     )
     return greatest

@@ -43,6 +43,18 @@ def test_signatures_are_numbas(count: int) -> None:
     assert known > 10
 
 
+def test_arithmetic_of_numbers_is_known() -> None:
+    for kind in (types.int64, types.float32, types.float64):
+        for name in ("add", "sub", "mul"):
+            found = plain_signature(getattr(operator, name), (kind, kind))
+            assert found is not None and found.return_type == kind
+        for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+            assert plain_signature(getattr(operator, name), (kind, types.float64)) is not None
+        assert plain_signature(operator.neg, (kind,)) is not None
+    assert plain_signature(operator.floordiv, (types.int64,) * 2) is not None
+    assert plain_signature(operator.truediv, (types.float64,) * 2) is not None
+
+
 def test_attributes_are_numbas() -> None:
     fill_tables()
     context, known = cpu_target.typing_context, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
@@ -153,6 +154,27 @@ def test_branches_that_are_alike_at_each_call_are_not_refused():
         for flag in (True, False):
             for pred in (flag, ng.tensor(flag)):
                 assert func.cond(pred, first, second, x).shape == (length,)
+
+
+def test_branches_of_one_code_are_told_apart_by_what_they_hold():
+    """By what they close over, by defaults, and by what a partial function gives them."""
+
+    def closed(length: int) -> Any:
+        return lambda x: x[:length]
+
+    def with_default(length: int) -> Any:
+        return lambda x, length=length: x[:length]
+
+    def given(length: int) -> Any:
+        return functools.partial(lambda length, x: x[:length], length)
+
+    for make in (closed, with_default, given):
+        for flag in (True, False):
+            pred = ng.tensor(flag)
+            assert func.cond(pred, make(2), make(2), x).shape == (2,)
+            with pytest.raises(RuntimeError, match="merging the branches' output"):
+                func.cond(pred, make(2), make(1), x)
+            assert func.cond(pred, make(1), make(1), x).shape == (1,)
 
 
 ONE_ELEMENT = "scalar|single-element tensor"

@@ -151,7 +151,7 @@ def test_facts_of_a_write_are_none_where_the_long_way_has_to_say_something() -> 
     assert None not in told and len(set(told)) == 4
     assert facts(x.clone(), ng.ones(3)) == told[0] and facts(x.clone(), y) == told[1]
     assert facts(y, x) is None  # a leaf that requires grad
-    assert facts(x, x[:2]) is None  # which may overlap
+    assert facts(x, x[:2]) is None  # which overlaps
     with ng.no_grad():
         assert facts(y, x) is not None
     with ng.inference_mode():
@@ -163,7 +163,7 @@ def test_facts_of_a_write_are_none_where_the_long_way_has_to_say_something() -> 
 @pytest.mark.parametrize("written", [False, True])
 @pytest.mark.parametrize("mixed", [0, 1, 2])
 def test_which_tensors_are_the_same_is_told(written: bool, mixed: int) -> None:
-    """All but the one that is written to, which is no other one where a call is remembered."""
+    """Which of the others are each other, and which are what is written to."""
     names = ["a", "b", "c", "d"]
     lines, facts = tensor_lines(names[: 4 - mixed], names[4 - mixed :], written=written)
     look = define_lines("look", ", ".join(names), [*lines, f"return ({', '.join(facts)})"], NAMES)
@@ -173,11 +173,24 @@ def test_which_tensors_are_the_same_is_told(written: bool, mixed: int) -> None:
         alike = chosen[written:]
         pattern = [first == second for first, second in itertools.combinations(alike, 2)]
         needs = [pool[number].requires_grad for number in chosen]
-        touched = written and chosen[0] in alike
+        touched = [written and chosen[0] == each for each in alike]
         key = look(*[pool[number] for number in chosen])
         known = keys.setdefault(key, (pattern, needs, touched))
         assert known == (pattern, needs, touched)
     assert len(keys) == len({str(each) for each in keys.values()})
+
+
+def test_how_an_operand_shares_memory_with_what_is_written_to_is_told() -> None:
+    facts = written_facts(["target", "source"])
+    square = ng.ones(4, 4)
+    row, column = square[0], square[:, 0]
+    others = [square[0], square[:, 0], row, square[1], square[0].clone(), square[0].detach()]
+    told = [facts(row, other) for other in others]
+    assert told[1] is None  # they have an element in common
+    assert told[0] == told[5] and len({*told}) == 5
+    assert facts(column, square[:, 1]) == facts(square[:, 2], square[:, 3]) is not None
+    assert facts(square, square.t()) is None
+    assert facts(square[:, :2], square[:, 1:3]) is None
 
 
 def test_keys_that_make_views_are_written_as_they_are() -> None:

@@ -136,6 +136,8 @@ OUTCOMES = {
     ]
     + [
         lambda lib: lib.linalg.tensorsolve(lib.zeros(2, 3, 6), _m(lib, 2, 3)),
+        lambda lib: lib.linalg.tensorsolve(_m(lib, 2, 3, 6), _m(lib, 3, 2)),
+        lambda lib: lib.linalg.tensorsolve(_m(lib, 2, 3, 6), _m(lib, 3, 3)),
         lambda lib: lib.linalg.tensorsolve(_tensor(lib, (2, 3, 6)), _m(lib, 2, 3).double()),
     ],
     "vander": [

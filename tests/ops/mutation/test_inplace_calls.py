@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.upward import upward
 from numgrad.ops.calls import dispatch
 from numgrad.ops.calls.dispatch import _go_the_long_way
 from numgrad.ops.core.registry import INPLACE
@@ -141,6 +142,8 @@ OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
     "itself": lambda t, y: t,
     "view of itself": lambda t, y: t[:1],
     "detached itself": lambda t, y: t.detach(),
+    "view of all of itself": lambda t, y: t[...],
+    "what lies beside it": lambda t, y: _beside(t),
     "view made without grad": lambda t, y: _view_without_grad(y * 1),
     "stale": lambda t, y: _stale(y * 1),
     "of an inference": lambda t, y: _of_inference(y),
@@ -179,6 +182,18 @@ def _view_of_a_leaf_that_is_one(x: Any) -> Any:
     view = leaf[0]
     _without_grad(lambda: base.mul_(1))
     return view
+
+
+def _beside(tensor: Any) -> Any:
+    """Return the next row or element of what a view is a part of; a column of another tensor."""
+    if tensor._base is None or tensor._base.ndim != 2:
+        return tensor.clone()[..., 1:]
+    start, width = tensor.storage_offset(), tensor._base.shape[1]
+    row, column = divmod(start, width)
+    whole = tensor._base
+    if tensor.ndim == 1:
+        return whole[row - 1]
+    return whole[row, column - 1] if tensor.ndim == 0 else whole[:, 1::2]
 
 
 def _retaining(result: Any) -> Any:
@@ -339,6 +354,38 @@ def test_every_method_in_place(name: str) -> None:
     if name not in NOT_REMEMBERED:
         programs = declaration.calls.programs.values()
         assert any(program is not _go_the_long_way for program in programs)
+
+
+ITSELF = {
+    "add_": lambda t: t.add_(t),
+    "mul_": lambda t: t.mul_(t),
+    "copy_": lambda t: t.copy_(t),
+    "atan2_": lambda t: t.atan2_(t),
+    "addcmul_": lambda t: t.addcmul_(t, t),
+    "lt_": lambda t: t.lt_(t),
+    "[0] = [1]": lambda t: t.__setitem__(0, t[1]),
+    "row by row": lambda t: t[0].mul_(t[1]),
+    "columns": lambda t: t[:, 0].add_(t[:, 1]),
+    "a view": lambda t: t.add_(t[...]),
+    "with a sum": lambda t: t.add_(t.sum()),
+}
+
+
+@pytest.mark.parametrize("name", ITSELF)
+def test_a_write_that_reads_the_memory_it_writes_to_is_remembered(name: str) -> None:
+    for turn in range(6):
+        target = ng.tensor([[1.0, 2.0], [0.5, 4.0 + turn]])
+        with the_long_way():
+            expected = target.clone()
+            ITSELF[name](expected)
+        if turn < 3:
+            ITSELF[name](target)
+        else:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(upward, "perform", None)
+                ITSELF[name](target)
+        assert target.tolist() == expected.tolist()
+        assert target._version == expected._version
 
 
 def written_by(call: str, dtype: Any, grad: bool, seed: int) -> list[Any]:

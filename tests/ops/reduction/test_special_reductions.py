@@ -222,6 +222,22 @@ def test_an_infinite_norm_with_nan_is_nan(p: float, row: list[float]) -> None:
         assert slope == 0 or (math.isnan(number) and (math.isnan(slope) or slope == share))
 
 
+@pytest.mark.parametrize("p", [INF, -INF])
+@pytest.mark.parametrize("count", [7, 4_097, 300_000])
+def test_an_infinite_norm_finds_what_stands_anywhere(p: float, count: int) -> None:
+    """In any of the parts that many numbers are divided into."""
+    for at in (0, count // 2, count - 1):
+        numbers = np.linspace(2, 3, count)
+        numbers[at] = -5.0 if p > 0 else 0.25
+        x = ng.from_numpy(numbers).requires_grad_()
+        for y in (x.norm(p), x.reshape(1, -1).norm(p, 1)[0], ng.jit(lambda x: x.norm(p))(x)):
+            assert y.item() == abs(numbers[at])
+        x.norm(p).backward()
+        assert x.grad.nonzero().tolist() == [[at]] and x.grad[at].abs() == 1
+        numbers[at] = NAN
+        assert x.detach().norm(p).isnan()
+
+
 @pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 2.5, 3, INF])
 def test_the_gradient_of_a_norm_at_0_is_0_and_what_comes_from_above_nan_stays(p: float) -> None:
     x = ng.zeros(3, dtype=ng.float64, requires_grad=True)

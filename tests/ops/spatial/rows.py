@@ -163,6 +163,12 @@ DISPATCH = {
     "convolution": lambda x, y: ng.convolution(
         x[None], y[None, :, :2], None, (1,), (0,), (1,), False, (0,), 1
     ),
+    "max_pool1d": lambda x, y: ng.max_pool1d(x, 2),
+    "functional max_pool1d": lambda x, y: _F.max_pool1d(x, 2, ceil_mode=True),
+    "max_pool2d": lambda x, y: ng.max_pool2d(x[None], 2),
+    "functional max_pool2d": lambda x, y: _F.max_pool2d(x[None], 2, stride=1),
+    "max_pool3d": lambda x, y: ng.max_pool3d(x[None, None], (1, 2, 2)),
+    "functional max_pool3d": lambda x, y: _F.max_pool3d(x[None, None], (1, 2, 2)),
     "max_pool1d_with_indices": lambda x, y: ng.max_pool1d_with_indices(x, 2)[0],
     "max_pool2d_with_indices": lambda x, y: _F.max_pool2d_with_indices(x[None], 2)[0],
     "max_pool3d_with_indices": lambda x, y: _F.max_pool3d_with_indices(x[None, None], (1, 2, 2))[0],

@@ -42,6 +42,47 @@ class ElementwiseNode(PrimitiveNode):
         found: Gradients = self.plan.run(self, gradients)
         return found
 
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rules, or the kernel for all examples of a batch if nobody records that."""
+        gradient, plan = gradients[0], self.plan
+        if modes.trace is None or modes.grad or gradient is None or plan.laid:
+            return super().run_tensors(gradients)
+        arrays = modes.trace.fused(self, gradient)
+        if arrays is None:
+            return super().run_tensors(gradients)
+        computed = iter(arrays)
+        results = [
+            None if source is None else wrap(next(computed)) if source else gradient
+            for source in plan.sources
+        ]
+        return results if self.shapes is None else self._fit(results, plan.owned)[0]
+
+    def run_kernel(self, gradient: Array, saved: Any) -> list[Array] | None:
+        """Return what the kernel gives for a batch of gradients, and of what was saved.
+
+        None where rules compute something in another dtype than the kernel does.
+
+        Parameters
+        ----------
+        gradient : numpy.ndarray
+            With the examples along its first dim.
+        saved : tuple
+            As a node saves it; what is not one for all examples lies so, too.
+        """
+        plan = self.plan
+        compute = wide = gradient.dtype
+        if self.shapes is not None:
+            compute = self.parameters["compute"]
+            if plan.is_narrow(gradient, saved, compute):
+                return None
+            wide = compute if compute.kind == "c" else gradient.dtype
+        if not plan.kernel_outputs:
+            return []
+        kernel, beside = plan.kernel_with(saved, wide)
+        operands = [gradient, *plan.values(saved), *beside]
+        run = plan.function_for(kernel, operands, compute, wide)
+        return run(*operands)
+
     def rules_on(
         self, gradients: Sequence[Any]
     ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:

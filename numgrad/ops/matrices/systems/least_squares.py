@@ -174,8 +174,9 @@ def _require(input: Tensor, b: Tensor, driver: str) -> bool:
             "other.dim()) <= 1"
         )
     vector = side.ndim == 1 or matrix.shape[:-1] == side.shape
-    if matrix.shape[-2] != side.shape[-1 if vector else -2]:
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size(-2)")
+    last = -1 if vector else -2
+    if matrix.shape[-2] != side.shape[last]:
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({last})")
     if driver not in _DRIVERS:
         raise RuntimeError(
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"

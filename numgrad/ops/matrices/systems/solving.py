@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import SMALL_MATRIX
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.matrices import factors, formulas
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.failures import refuse_failed
@@ -28,6 +28,8 @@ from numgrad.ops.matrices.checks import (
 from numgrad.ops.matrices.parts import adjoint_of, identities, matmul, sampled, stand_in
 from numgrad.ops.matrices.systems.triangular import require_system
 from numgrad.ops.movement.casts import expand_to
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
@@ -194,13 +196,14 @@ def _solve(A: Tensor, B: Tensor, left: bool, checked: str | None) -> tuple[Tenso
     """Return the solution and which matrices were singular, after looking at the arguments."""
     name = "linalg.solve"
     require_floating(name, A, wide=False)
-    require_square(name, A)
     if A._array.dtype != B._array.dtype:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type "
             f"{A.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
         )
+    require_square(name, A)
     require_floating(name, A)
+    batch = A._array.shape[:-2]
     is_vector = B._array.ndim == 1 or A._array.shape[:-1] == B._array.shape
     if is_vector:
         require_system(name, A, unsqueeze(B, -1), left)
@@ -212,9 +215,20 @@ def _solve(A: Tensor, B: Tensor, left: bool, checked: str | None) -> tuple[Tenso
         B = expand_to(B, A._array.shape[:-1])
     else:
         require_system(name, A, B, left)
-        A, B = broadcast_batches(A, B)
+        B, A = broadcast_batches(B, A)
     result, _, _, info = _SOLVE.apply(A, B, left=left, vector=is_vector, checked=checked)
-    return result, info
+    return result, info if info._array.shape == batch else _of_each(info, batch)
+
+
+def _of_each(info: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """Return what was found of a broadcast batch for each matrix that it is made of."""
+    if not info._array.size:
+        return fresh(np.zeros(batch, info._array.dtype))
+    missing = info._array.ndim - len(batch)
+    for dim, size in enumerate((*(1,) * missing, *batch)):
+        if size == 1:
+            info = slice_of(info, dim, 0, 1, 1)
+    return reshape(info, batch)
 
 
 @declare(

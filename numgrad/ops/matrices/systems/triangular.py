@@ -152,7 +152,7 @@ def linalg_solve_triangular(
             "linalg.solve_triangular: Expected A and B to have the same dtype, but found A of "
             f"type {input.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
         )
-    matrices, sides = broadcast_batches(input, B)
+    sides, matrices = broadcast_batches(B, input)
     return solve_with_triangle(matrices, sides, upper, left, unitriangular)
 
 
