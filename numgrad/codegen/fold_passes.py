@@ -379,6 +379,10 @@ def _around(index: Expression, name: str) -> tuple[list[Expression], bool, list[
                 return before, True, [*after, right]
             more, own, after = _around(right, name)
             return [*before, *more], own, after
+        case Infix("-", left, right):
+            before, own, after = _around(left, name)
+            if own:
+                return before, True, [*after, Prefix("-", right)]
     return [index], False, []
 
 

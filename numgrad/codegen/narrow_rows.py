@@ -6,13 +6,13 @@ is stored first, then they are computed in one loop, and what follows them is do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.expression import SCALAR
-from numgrad.codegen.loop_passes import assigned, names_in, walk
+from numgrad.codegen.loop_passes import assigned, names_in, rewritten, walk
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -56,6 +56,7 @@ def functions_apart(
     room: Callable[[str], str],
     is_real: Callable[[str], bool],
     counted: Callable[[For], list[Statement]] = _as_it_is,
+    of_row: Collection[str] = (),
 ) -> list[Statement]:
     """Return a loop over rows as several, between which functions are computed of many rows.
 
@@ -71,6 +72,8 @@ def functions_apart(
         Whether a variable is a real number.
     counted : callable
         Returns a loop over rows with what other indices it needs.
+    of_row : collection of str
+        Arrays that hold values of one row, for later loops over its elements.
 
     Examples
     --------
@@ -101,7 +104,7 @@ def functions_apart(
                     store(y, row * n + i, v)
     <BLANKLINE>
     """
-    loops = _Apart(rows, length, room, is_real).loops(list(rows.body))
+    loops = _Apart(rows, length, room, is_real, of_row).loops(list(rows.body))
     if len(loops) == 1:
         return counted(rows)
     lines: Lines = []
@@ -203,16 +206,22 @@ class _Apart:
         length: Expression,
         room: Callable[[str], str],
         is_real: Callable[[str], bool],
+        of_row: Collection[str],
     ) -> None:
         self.rows, self.length, self.is_real = rows, length, is_real
+        self.of_row = of_row
         self.new_room = room
         self.rooms: dict[tuple[str, bool], Name] = {}
 
     def loops(self, body: Lines) -> list[For]:
         """Return loops over the rows of a strip that do what stands in a row."""
         for k, line in enumerate(body):
-            if type(line) is For and has_functions(line.body):
-                found = self._split(_Row(body[:k], line, body[k + 1 :]))
+            if has_functions(line):
+                before, after, found = body[:k], body[k + 1 :], None
+                if type(line) is For:
+                    found = self._split(_Row(before, line, after))
+                elif type(line) is Assign:
+                    found = self._split_at(before, line, after)
                 if found is not None:
                     first, functions, rest = found
                     return [self._over_rows(first), functions, *self.loops(rest)]
@@ -230,15 +239,20 @@ class _Apart:
         inside = [made[name] for name in flat]
         of_row = _targets(row.before)
         taken = [n for n in names_in(inside) if n not in flat and (n in made or n in of_row)]
-        rest = _needed([line for line in loop.body if type(line) is not Assign], made, flat)
-        given = [name for name in names_in(rest) if name in flat]
+        done = [line for line in loop.body if type(line) is not Assign]
+        copies = self._copies(done, loop, flat)
+        own = [line for line in done if type(line) is not Store or line.array not in copies]
+        rest = _needed(own, made, flat)
+        given = [name for name in flat if name in {*names_in(rest), *copies.values()}]
         is_alone = not any(type(n) is Load or n == Name(loop.index) for n in walk(inside))
         if not is_alone or not all(map(self.is_real, [*taken, *given])):
             return None
         offset = plus(_AT, _from_first(loop))
         first = _needed([Store(self._room(n), offset, Name(n)) for n in taken], made, [])
         loaded: Lines = [Assign(n, Load(self._room(n), offset)) for n in given]
-        again = [replace(loop, body=[*loaded, *rest]), *row.after]
+        rooms = {array: self._room(name) for array, name in copies.items()}
+        after = self._from_rooms(row.after, rooms, loop.first)
+        again = [*([replace(loop, body=[*loaded, *rest])] if rest else []), *after]
         handed = self._handed_on(row.before, again)
         if handed is None:
             return None
@@ -255,6 +269,55 @@ class _Apart:
         ]
         count = times(combine("-", _END, _BEGIN), self.length)
         return leading, For(_AT, ZERO, count, functions), following
+
+    def _copies(self, lines: Lines, loop: For, flat: Sequence[str]) -> dict[Expression, str]:
+        """Return the arrays that keep for a row what the room of a function has, and of which."""
+        found: dict[Expression, str] = {}
+        for line in lines:
+            match line:
+                case Store(Name(id) as array, Name(at, ""), Name(value, "")):
+                    if id in self.of_row and at == loop.index and value in flat:
+                        found[array] = value
+        return found
+
+    def _from_rooms(self, lines: Lines, rooms: dict[Expression, Name], first: Expression) -> Lines:
+        """Return lines that read in rooms of a strip what arrays of a row had."""
+
+        def change(node: Any) -> Any:
+            if type(node) is not Load or node.array not in rooms:
+                return node
+            at = node.index if first == ZERO else combine("-", node.index, first)
+            return Load(rooms[node.array], plus(_AT, at))
+
+        changed: Lines = rewritten(lines, change) if rooms else lines
+        return changed
+
+    def _split_at(
+        self, before: Lines, line: Assign, after: Lines
+    ) -> tuple[Lines, For, Lines] | None:
+        """Return what `_split` does, of a function that is computed once of each row."""
+        of_row, index = _targets(before), combine("-", self.rows.index, _BEGIN)
+        taken = [name for name in names_in(line.value) if name in of_row]
+        is_alone = not any(type(n) is Load or n == Name(self.rows.index) for n in walk(line.value))
+        if not is_alone or not all(map(self.is_real, [*taken, line.target])):
+            return None
+        rooms = {name: self._room(name, of_row=True) for name in [*taken, line.target]}
+        again: Lines = [Assign(line.target, Load(rooms[line.target], index)), *after]
+        handed = self._handed_on(before, again)
+        if handed is None:
+            return None
+        stored, known = handed
+        arguments: Lines = [Store(rooms[name], index, Name(name)) for name in taken]
+        leading = [*before, *arguments, *[each for each in stored if each not in arguments]]
+        if _written(before) & _read(again) or _written(again) & _read(leading):
+            return None
+        at = Name(_AT)
+        functions: Lines = [
+            *(Assign(name, Load(rooms[name], at)) for name in taken),
+            line,
+            Store(rooms[line.target], at, Name(line.target)),
+        ]
+        return leading, For(_AT, ZERO, combine("-", _END, _BEGIN), functions), [*known, *again]
 
     def _handed_on(self, before: Lines, again: Lines) -> tuple[Lines, Lines] | None:
         """Return what stores what later loops know of a row, and what knows it again there."""

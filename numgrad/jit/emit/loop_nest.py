@@ -15,7 +15,7 @@ from numgrad.codegen.angle_passes import angles_in, near_angles, phases
 from numgrad.codegen.fold_passes import in_blocks, without_folds
 from numgrad.codegen.known_numbers import with_numbers
 from numgrad.codegen.loop_distribution import on_stack
-from numgrad.codegen.loop_passes import in_inner_loops, without_stores
+from numgrad.codegen.loop_passes import assigned, in_inner_loops, names_in, without_stores
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -118,6 +118,7 @@ class LoopNest:
         self.unread: set[str] = set()
         self.rooms_between: dict[str, np.dtype[Any]] = {}
         self._items: dict[bool, list[Statement]] = {}
+        self.kept_in_strips: set[str] = set()  # arrays for a row that are not read for it then
         self.has_short_rows = self.facts.has_short_rows(values)
         self.is_narrow = length is None and self.facts.is_narrow(values)
         self.length_of_row = self.facts.length(values)
@@ -247,7 +248,9 @@ class LoopNest:
             length = min(length, self.facts.length(values))
         rooms = self.parts.rooms if self.is_near else self.parts.rooms | self.rooms_between
         runs = [on_stack(name, *of_run) for name, of_run in self.parts.runs.items()]
-        return [*rooms_of_blocks(rooms, length, f"blocks_{self.position}"), *runs, *self.code.top]
+        unused = set() if self.is_near else self.kept_in_strips
+        top = [line for line in self.code.top if unused.isdisjoint(assigned([line]))]
+        return [*rooms_of_blocks(rooms, length, f"blocks_{self.position}"), *runs, *top]
 
     # --- loops ---
 
@@ -318,7 +321,9 @@ class LoopNest:
             rows = replace(rows, body=[*decode, *rows.body])
             return in_inner_loops([rows], self._phases) if is_narrow else [rows]
         length = self.code.size(self.loops.inner[-1].size)
-        lines = functions_apart(rows, length, self._room_of_block, self._is_real, self._counted)
+        room, kept = self._room_of_block, set(self.passes.kept.values())
+        lines = functions_apart(rows, length, room, self._is_real, self._counted, kept)
+        self.kept_in_strips = kept.difference(names_in(lines))
         return in_inner_loops(lines, self._phases)
 
     def _counted(self, rows: For) -> list[Statement]:

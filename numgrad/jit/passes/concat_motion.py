@@ -83,12 +83,16 @@ class _Mover:
         self.splits: dict[Value, Split] = {}
         self.operations = 0
         self.root: dict[Value, Value] = {}  # what the first of a chain of updates was done to
-        self.length: dict[Value, int] = {}  # of the chain
-        for value in values:
-            if value.operation == "update":
-                whole = value.operands[0]
-                root = self.root[value] = self.root.get(whole, whole)
-                self.length[root] = self.length.get(root, 0) + 1
+        self.length: dict[Value, int] = {}  # of the longest chain that an update is in
+        updates = [value for value in values if value.operation == "update"]
+        for value in updates:
+            whole = value.operands[0]
+            self.root[value] = self.root.get(whole, whole)
+            self.length[value] = self.length.get(whole, 0) + 1
+        for value in reversed(updates):
+            whole = value.operands[0]
+            if whole in self.length:
+                self.length[whole] = max(self.length[whole], self.length[value])
 
     def enter(self, value: Value) -> None:
         """Find a value of the new graph, or split it."""
@@ -162,7 +166,7 @@ class _Mover:
     def _update(self, value: Value) -> Part | None:
         """Split an update of a box."""
         whole, part = value.operands
-        if self.length[self.root[value]] > CHAIN:
+        if self.length[value] > CHAIN:
             return None
         attributes = value.attributes
         box = box_of(value.shape, attributes["offset"], attributes["strides"], part.shape)
@@ -228,7 +232,6 @@ class _Mover:
         count = self._count(operands, value.shape)
         if count > JOINED_PARTS or self.operations >= CODE:
             return None
-        self.operations += count
         found = self._apply(value, operands, value.shape)
         assert isinstance(found, Split)
         return found
@@ -256,6 +259,7 @@ class _Mover:
         if first is None:
             values = [part for part in operands if isinstance(part, Value)]
             found = self.builder.elementwise(value.operation, *values, dtype=value.dtype)
+            self.operations += found not in values and found.operation != "constant"
             return self.builder.expand(found, shape)
         dim = len(shape) - len(first.shape) + first.dim
         places = {0, shape[dim]}

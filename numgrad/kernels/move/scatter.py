@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import math
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.dispatchers import part
 from numgrad.codegen.llvm.combine_ir import COMBINES, REDUCTIONS, Combine
@@ -23,6 +22,7 @@ from numgrad.kernels.move.strides import (
     positions,
     strided_view,
 )
+from numgrad.math.functions import scalar_function
 
 __all__ = [
     "add_at",
@@ -52,7 +52,7 @@ def _combine(reduce: str, dtype: np.dtype[Any]) -> Combine:
 
 def combine_of(reduce: str, dtype: np.dtype[Any]) -> Any:
     """Return the part of kernels that combines an element with another, or puts it there."""
-    return _put if reduce == "put" else getattr(math, _combine(reduce, dtype).operation)
+    return _put if reduce == "put" else scalar_function(_combine(reduce, dtype).operation)
 
 
 @cache

@@ -120,7 +120,7 @@ def run_source(
         *(f"    {output} = empty(shape, dtype)" for output in outputs),
         "    if len(shape) == 1:",
         *_entry_call(operands, outputs, spare),
-        f"    elif not {rows} and walks_otherwise(gradient, saved):",
+        f"    elif shape and not {rows} and walks_otherwise(gradient, saved):",
         "        return node.run_any_size(gradient)",
         "    else:",
         *_entry_call(operands, [f"{output}.ravel()" for output in outputs], spare),

@@ -145,15 +145,16 @@ def laid_out(value: Tensor, *deciding: Tensor) -> Tensor:
     It is for gradients that PyTorch computes in another order than the rule does.
     """
     array: Any = value._array
-    if array.ndim < 2:
+    shape = array.shape
+    if len(shape) < 2:
+        return value
+    if not deciding:
+        return relaid(value, empty(shape, array.dtype), ())
+    places = [place_of(tensor._array) for tensor in deciding]
+    if type(array) is not Traced and array.flags.c_contiguous and is_by_rows(shape, places):
         return value
     operands = [tensor._array for tensor in deciding]
-    if not operands:
-        return relaid(value, empty(array.shape, array.dtype), ())
-    places = [place_of(operand) for operand in operands]
-    if type(array) is not Traced and array.flags.c_contiguous and is_by_rows(array.shape, places):
-        return value
-    return relaid(value, empty_for(array.shape, array.dtype, places), operands)
+    return relaid(value, empty_for(shape, array.dtype, places), operands)
 
 
 def like_original(value: Tensor, lies: Any) -> Tensor:

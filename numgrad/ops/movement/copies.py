@@ -183,13 +183,14 @@ def detach(input: Tensor) -> Tensor:
     >>> ng.tensor([1.0], requires_grad=True).detach()
     tensor([1.])
     """
-    if modes.inference and modes.level is not None:
-        modes.level.check_in_inference(input)
     array = input._array
-    if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
-        array = array[...]
-    if interceptors and modes.trace is not None:
-        array = modes.trace.detached(array)
+    if interceptors:
+        if modes.inference and modes.level is not None:
+            modes.level.check_in_inference(input)
+        if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
+            array = array[...]
+        if modes.trace is not None:
+            array = modes.trace.detached(array)
     tensor = uncounted(array)
     tensor._counter = input._counter
     if input._base is not None:

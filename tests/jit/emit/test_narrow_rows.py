@@ -13,6 +13,14 @@ import numgrad as ng
 
 Function = Callable[[Any], Any]
 
+
+def read_again(x: Any) -> Any:
+    """Return what takes, behind a function of a row, what the row computed in front of it."""
+    e = x.exp()
+    s = (e / e.sum(-1, keepdim=True)).tanh()
+    return (s * s.sum(-1, keepdim=True)).sin() * s + e
+
+
 PROGRAMS: dict[str, Function] = {
     "differences": lambda x: (x[:, None] - x[None]).exp(),
     "of_differences": lambda x: ((x[:, None] - x[None]).abs() + 1) ** -1.5,
@@ -20,10 +28,14 @@ PROGRAMS: dict[str, Function] = {
     "sines": lambda x: (x[:, None] * x[None]).sin() * (x[:, None] - x[None]).exp().cos(),
     "logsumexp": lambda x: (x * 2).logsumexp(-1),
     "softmax": lambda x: (x * 2).softmax(-1) + x.exp().sum(-1, keepdim=True),
+    "log_softmax": lambda x: (x * 2).log_softmax(-1),
+    "of_sums": lambda x: (x.exp().sum(-1).log() - x.amax(-1).tanh()).sigmoid() * x.sum(-1).exp(),
+    "kept": lambda x: x.exp() / x.exp().sum(-1, keepdim=True).log() + x.tanh() * x.tanh().amax(),
     "of_a_row": lambda x: (x.exp() - x.sum(-1, keepdim=True).tanh()).erf().amax(-1),
     "over_rows": lambda x: (x[:, None] - x[None]).sigmoid().sum(1),
     "of_all": lambda x: (x[:, None] - x[None]).exp().sum() * x.exp(),
     "of_a_rows_own": lambda x: (x.abs() + 1) ** x[:, :1] / x[:, :1] + x[:, :1].exp() * x.cos(),
+    "read_again": read_again,
     "turned": lambda x: x.t().exp() + x.t() * x.tanh().t(),
     "parted": lambda x: ng.where(x > 0, x.exp(), (x * x).log1p()) * x[:1],
     "blocks": lambda x: (x[None, :, None, :] * x[:3, None, None, :] + x[None, None, :2, :]).exp(),
@@ -55,6 +67,24 @@ def test_functions_are_computed_of_several_rows_at_once(name: str) -> None:
     for found in re.finditer(r"scalar\.(exp|pow|sigmoid)\(", source):
         loop = source[: found.start()].rsplit("for ", 1)[1]
         assert loop.startswith("at_strip in range((strip_end - strip) * ")
+
+
+def test_functions_of_rows_are_computed_of_several_at_once() -> None:
+    """One logarithm for each row takes as long as the exponentials of a row of 50 elements."""
+    for name in ("log_softmax", "logsumexp", "of_sums"):
+        source = ng.jit(PROGRAMS[name]).lower(numbers(40, 20)).source
+        found = list(re.finditer(r"scalar\.(log|tanh|sigmoid)\(", source))
+        assert found
+        for each in found:
+            loop = source[: each.start()].rsplit("for ", 1)[1]
+            assert loop.startswith("at_strip in range(strip_end - strip)")
+
+
+def test_what_is_in_a_strip_is_not_copied_row_by_row() -> None:
+    """What is read where it has just been written, by narrower instructions, is waited for."""
+    for name in ("softmax", "log_softmax", "logsumexp"):
+        source = ng.jit(lambda x, name=name: getattr(x, name)(-1)).lower(numbers(40, 20)).source
+        assert "np.empty" not in source and not re.search(r"br\d+ = stack", source)
 
 
 def test_a_few_columns_are_written_as_a_number() -> None:

@@ -200,9 +200,21 @@ def test_many_updates_in_a_row_are_not_taken_apart() -> None:
 
 
 def test_many_parts_are_not_taken_apart() -> None:
-    rows = given(*[(1, 3)] * 40)
+    rows = given(*[(1, 3)] * 100)
     (z,) = simplified(rows, apply("exp", join(0, *rows)))
     assert z.operands[0].operation == "join"
+
+
+def test_parts_of_the_same_zeros_are_no_row_of_updates() -> None:
+    """The gradients of many slices are added up as parts, however many slices there are."""
+    slices = given(*[(1, 3)] * 21)
+    zeros = expand(constant(0.0), (21, 3))
+    total = update(zeros, slices[0], 0, 3, 1)
+    for k, part in enumerate(slices[1:], 1):
+        total = apply("add", total, update(zeros, part, 3 * k, 3, 1))
+    (z,) = simplified(slices, total)
+    assert z.operation == "join" and len(z.operands) == 21
+    assert not any(value.operation == "update" for value in Graph(slices, [z]).values())
 
 
 def test_zero_and_minus_zero_are_told_apart_at_the_edges() -> None:
