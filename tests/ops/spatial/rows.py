@@ -145,6 +145,8 @@ COMPLEX: dict[str, list[str]] = {
     **{name: [] for name in _OF_REAL.split()},
 }
 DISPATCH = {
+    "local_response_norm": lambda x, y: _F.local_response_norm(x[None], 2),
+    "constant_pad_nd": lambda x, y: ng.constant_pad_nd(x, (1, 2), 0.5),
     "conv_tbc": lambda x, y: ng.conv_tbc(x[None], y[:, :2].repeat(2, 1)[None, :4], y[0, :2]),
     "native_channel_shuffle": lambda x, y: ng.native_channel_shuffle(x.mT[None, ..., None], 2),
     "adaptive_avg_pool1d": lambda x, y: ng.adaptive_avg_pool1d(x, 2),
