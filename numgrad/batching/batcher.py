@@ -113,11 +113,18 @@ class Batcher(Worlds):
     def stand_in(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], given: Tensor | None = None
     ) -> Tensor:
-        """Return a tensor that stands for an input of a body; it is batched as what is given."""
-        batched = given is not None and self.part(given).batched
+        """Return a tensor that stands for an input of a body; it is batched as what is given.
+
+        So is what stands for it outside, which requires grad as that does.
+        """
+        part = None if given is None else self.part(given)
+        batched = part is not None and part.batched
         with self.outside():
             outer: Any = modes.trace
-            found = outer.stand_in((self.size, *shape) if batched else shape, dtype)
+            whole = (self.size, *shape) if batched else shape
+            found = outer.stand_in(whole, dtype, None if part is None else part.tensor)
+            if part is not None and modes.grad and part.tensor.requires_grad:
+                found._edge = None
         return self.inside(found, batched)
 
     def spread(

@@ -67,6 +67,7 @@ def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
             stops=call.stops,
             count=body.count,
             divided=call.divided,
+            recorded=body.recorded(),
         )
     grows = call.turns is not None and call.length is None
     inside = [
@@ -130,6 +131,10 @@ class _Body:
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Any:
         raise NotImplementedError
 
+    def recorded(self) -> Any:
+        """Return the body outside as it was recorded with the one inside; None if it was not."""
+        return None
+
     def _turn(self, carries: Sequence[Tensor], stacked: Any, summed: Any, given: Any) -> Any:
         """Return what a turn outside gives, of parts."""
         if self.call.keeps:
@@ -137,7 +142,7 @@ class _Body:
         self.stacked = [part.batched for part in stacked]
         self.summed = [part.batched for part in summed]
         tensors = [part.tensor for part in stacked], [part.tensor for part in summed]
-        return type(self.call.turn)(carries, *tensors)
+        return type(self.call.recorded.turn)(carries, *tensors)
 
 
 class _Together(_Body):
@@ -149,12 +154,22 @@ class _Together(_Body):
         given = [Part(*each) for each in zip((*carries, *rows), self.batched, strict=True)]
         with self._again():
             inside = [batcher.inside(*part) for part in given]
-            turn = self.call.body(inside[: len(carries)], inside[len(carries) :])
-            found, stacked, summed = (
-                [batcher.part(each) for each in tensors]
-                for tensors in (turn.carries, turn.stacked, turn.summed)
-            )
-        return self._turn(self.start(found), stacked, summed, given[: len(carries)])
+            parts = self._parts(self.call.body(inside[: len(carries)], inside[len(carries) :]))
+        return self._turn_of(parts, given[: len(carries)])
+
+    def recorded(self) -> Any:
+        """Return the body outside: what it does was recorded while that inside was."""
+        inside = self.call.recorded
+        given = [self.batcher.part(each) for each in inside.inputs]
+        turn = self._turn_of(self._parts(inside.turn), given[: self.call.carried])
+        return inside._replace(inputs=[part.tensor for part in given], turn=turn)
+
+    def _parts(self, turn: Any) -> list[list[Part]]:
+        return [[self.batcher.part(each) for each in tensors] for tensors in turn]
+
+    def _turn_of(self, parts: Sequence[Sequence[Part]], given: Sequence[Part]) -> Any:
+        carries, stacked, summed = parts
+        return self._turn(self.start(carries), stacked, summed, given)
 
 
 class _Apart(_Body):

@@ -69,7 +69,7 @@ def overlaps(left: Any, right: Any) -> tuple[bool, bool]:
             [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
             for array in (left, right)
         ]
-        return True, left.ndim == right.ndim and steps[0] == steps[1]
+        return True, left.shape == right.shape and steps[0] == steps[1]
     return bool(start < other + right.nbytes and other < start + left.nbytes), False
 
 

@@ -11,6 +11,7 @@ name              what it does                                called from       
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
 `perform`         a function's result put into its input      methods in place       ops/mutation
+`push_forward`    tangents through what was recorded          loops that are traced  autograd
 `matrix_norm`     norms by singular values                    `norm`                 ops/matrices
 ================  ==========================================  =====================  ==============
 
@@ -36,6 +37,7 @@ class _Upward:
         "listed",
         "matrix_norm",
         "perform",
+        "push_forward",
         "sum_to_size",
         "tensor_class",
         "view_history",
@@ -48,6 +50,7 @@ class _Upward:
     listed: Callable[..., Any]
     matrix_norm: Callable[..., Any]
     perform: Callable[..., Any]
+    push_forward: Callable[..., Any]
     sum_to_size: Callable[..., Any]
     tensor_class: Callable[..., Any]
     view_history: Callable[..., Any]

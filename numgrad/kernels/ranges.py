@@ -108,11 +108,16 @@ def evenly(first: Any, last: Any, count: int) -> Array:
     return found
 
 
-def _exponents(first: float, last: float, count: int) -> Array:
-    """Return exponents counted from the nearer end, each operation rounded."""
+def _exponents(first: float, last: float, count: int, dtype: np.dtype[Any]) -> Array:
+    """Return exponents in float64, counted from the nearer end, each operation rounded.
+
+    How far the ends are apart is rounded to a narrower dtype, as PyTorch has it.
+    """
     if count < 2:
         return np.full(count, float(first))
-    step, half = (last - first) / (count - 1), count // 2
+    of_dtype = dtype.type if dtype.kind == "f" else np.float64
+    step = float(of_dtype(last) - of_dtype(first)) / (count - 1)
+    half = count // 2
     near, far = np.arange(float(half)), np.arange(count - half - 1.0, -1.0, -1.0)
     return np.concatenate([first + step * near, last - step * far])
 
@@ -127,7 +132,7 @@ def _to_powers(base: Any, exponents: Any) -> Any:
 
 
 @silent
-def powers(base: float, first: float, last: float, count: int) -> Array:
+def powers(base: float, first: float, last: float, count: int, dtype: np.dtype[Any]) -> Array:
     """Return a number to the power of `count` exponents from the first to the last."""
-    found: Array = _to_powers(float(base), _exponents(first, last, count))
-    return found
+    found: Array = _to_powers(float(base), _exponents(first, last, count, dtype))
+    return found.astype(dtype)

@@ -171,6 +171,8 @@ class PushForward:
         Whether a node was made with recording switched off: then so is what its tangents need.
     overwritten : mapping, optional
         As of `TangentMaps`.
+    start : int
+        The number of the first node that may be between them: inputs may be computed from others.
     """
 
     def __init__(
@@ -179,13 +181,15 @@ class PushForward:
         inputs: Sequence[Edge],
         unrecorded: Callable[[Node], bool] | None = None,
         overwritten: Mapping[Node, Node] | None = None,
+        start: int = 0,
     ) -> None:
         self._outputs = outputs
         self._inputs = inputs
         sources = [node for node, _ in inputs if node is not None]
         roots = [node for node, _ in outputs if node is not None]
+        between = nodes_towards(sources, roots).difference(sources)
         self.nodes = sorted(
-            nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
+            [node for node in between if node.sequence >= start], key=lambda node: node.sequence
         )
         self._edges = [(node.targets, node.numbers) for node in self.nodes]  # they may be cut
         self._aside = set(filter(unrecorded, self.nodes)) if unrecorded is not None else set()
@@ -272,3 +276,6 @@ def _base_dtype(source: Tensor, parts: str) -> np.dtype[Any]:
     if parts == "base":
         return np.result_type(dtype, np.complex64)
     return np.empty(0, dtype).real.dtype if parts == "view" else dtype
+
+
+upward.push_forward = PushForward

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.modes.state import recording
+from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.body_state import BodyState
-from numgrad.jit.front.loop_calls import Turn
-from numgrad.jit.front.loops import record_loop
+from numgrad.jit.front.loop_calls import Recorded, Turn
+from numgrad.jit.front.loops import drawing_for, record_loop
 
 __all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
 
@@ -81,8 +82,8 @@ def record_switch(
 ) -> Leaves:
     """Record branches; see `numgrad.graph.open_recorder.LoopRecorder.switch`."""
     state = BodyState(branches)
-    with tracer.body(), recording(False):  # what they return is not known before
-        like, *_ = [state.run(branch, operands) for branch in branches]
+    bodies = [_recorded_branch(tracer, state, branch, operands) for branch in branches]
+    like = bodies[0][0]
     with recording(False):
         which = index.reshape(())
         if which._array.dtype == np.bool_:
@@ -94,7 +95,7 @@ def record_switch(
     zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
     arrays = [each._array for each in _present(like)]
     found: Sequence[Tensor] = [_constant(tracer, np.zeros(a.shape, a.dtype)) for a in arrays]
-    for flag, branch in zip(flags, branches, strict=True):
+    for flag, branch, (leaves, start) in zip(flags, branches, bodies, strict=True):
 
         def turn(
             carries: Sequence[Tensor],
@@ -103,8 +104,23 @@ def record_switch(
         ) -> Turn:
             return Turn([no, one, *_present(state.run(branch, operands))], ())
 
-        found = record_loop(tracer, turn, [flag, zero, *found], (), 1, stops=True).carries[2:]
+        given = [flag, zero, *found]
+        recorded = None
+        if start is not None:
+            recorded = Recorded([], Turn([no, one, *_present(leaves)], ()), start, takes=False)
+        after = record_loop(tracer, turn, given, (), 1, stops=True, recorded=recorded)
+        found = after.carries[2:]
     return _filled(like, found)
+
+
+def _recorded_branch(
+    tracer: Any, state: BodyState, branch: Callable[[Leaves], Leaves], operands: Leaves
+) -> tuple[Leaves, int | None]:
+    """Return what a branch returns, and the number of its first node; None if it draws numbers."""
+    start = next_sequence()
+    with tracer.body(), drawing_for(tracer).states.body({}) as drawn:
+        leaves = state.run(branch, operands)
+    return leaves, None if drawn else start
 
 
 def _constant(tracer: Any, array: np.ndarray[Any, Any]) -> Tensor:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.graph.modes.state import recording
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Edge, Tensor
+from numgrad.jit.front.outside import edges_from_outside
 from numgrad.jit.ir.constructors import broadcast, constant
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 
-__all__ = ["Body", "LoopCall", "Turn", "cut_loop"]
+__all__ = ["Body", "LoopCall", "Recorded", "Turn", "cut_loop"]
 
 
 class Turn(NamedTuple):
@@ -24,6 +25,33 @@ class Turn(NamedTuple):
 
 
 Body = Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
+
+
+class Recorded(NamedTuple):
+    """A body as it was recorded.
+
+    Attributes
+    ----------
+    inputs : list of Tensor
+        What stood for the carries and the rows.
+    turn : Turn
+        What it gave.
+    start : int
+        The number of the first node that may be the body's.
+    takes : bool
+        Whether it takes any of the inputs. Otherwise others may stand in their place.
+    """
+
+    inputs: list[Tensor]
+    turn: Turn
+    start: int
+    takes: bool = True
+
+    def edges(self) -> list[Edge]:
+        """Return where gradients leave the body, but for its inputs."""
+        own = [each for each in self.inputs if each.requires_grad]
+        outputs = [*self.turn.carries, *self.turn.summed, *self.turn.stacked]
+        return edges_from_outside(outputs, own, self.start, in_body=True)
 
 
 class LoopCall(NamedTuple):
@@ -38,10 +66,8 @@ class LoopCall(NamedTuple):
         What the first turn is given, and then the rows.
     carried : int
         How many carries there are.
-    inputs : sequence of Tensor
-        What stood for `given` when the body was recorded.
-    turn : Turn
-        What the body gave for these.
+    recorded : Recorded
+        The body for what stands for `given`.
     keeps : bool
         Whether the carries that each turn is given are stacked, too, behind all other results.
     divided : bool
@@ -50,8 +76,7 @@ class LoopCall(NamedTuple):
     body: Body
     given: Sequence[Tensor]
     carried: int
-    inputs: Sequence[Tensor]
-    turn: Turn
+    recorded: Recorded
     length: int | None
     reverse: bool
     stops: bool
@@ -62,16 +87,16 @@ class LoopCall(NamedTuple):
 
 def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
     """Record a loop, by cutting its body out of what a tracer has recorded."""
-    turn, carried = call.turn, call.carried
+    (inputs, turn, *_), carried = call.recorded, call.carried
     before = [tracer.stand_in(each._array.shape, each._array.dtype) for each in turn.summed]
     with recording(False):
         after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
-    kept = call.inputs[:carried] if call.keeps else ()
+    kept = inputs[:carried] if call.keeps else ()
     sums_before = [tracer.value_of(each._array) for each in before]
     values = [
         tracer.value_of(each._array) for each in (*turn.carries, *after, *turn.stacked, *kept)
     ]
-    own = [tracer.value_of(each._array) for each in call.inputs]
+    own = [tracer.value_of(each._array) for each in inputs]
     own[carried:carried] = sums_before
     operands = [tracer.value_of(each._array) for each in call.given]
     operands[carried:carried] = [_zeros(value) for value in sums_before]

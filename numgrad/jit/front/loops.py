@@ -9,39 +9,18 @@ then the gradients. That loop is recorded like any other, so it can be different
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from numgrad.graph.backward.accumulate import gradient_edge
-from numgrad.graph.backward.engine import run
-from numgrad.graph.modes.state import modes, recording
+from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
-from numgrad.jit.front.loop_calls import Body, LoopCall, Turn
-from numgrad.jit.front.outside import edges_from_outside, inside
+from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
+from numgrad.jit.front.loop_calls import Body, LoopCall, Recorded, Turn
 from numgrad.runtime.frames import where_user_is
 
-__all__ = ["record_loop"]
-
-
-class _Recorded(NamedTuple):
-    """A body as it was recorded.
-
-    Attributes
-    ----------
-    inputs : list of Tensor
-        What stood for the carries and the rows.
-    turn : Turn
-        What it gave.
-    edges : list of edges
-        Where gradients leave the body, but for its inputs.
-    """
-
-    inputs: list[Tensor]
-    turn: Turn
-    edges: list[Edge]
+__all__ = ["drawing_for", "record_loop"]
 
 
 def record_loop(
@@ -55,6 +34,7 @@ def record_loop(
     stops: bool = False,
     count: Tensor | None = None,
     divided: bool = False,
+    recorded: Recorded | None = None,
 ) -> Turn:
     """Record a loop, and return what it leaves.
 
@@ -79,6 +59,9 @@ def record_loop(
         The number of turns, if it is not known.
     divided : bool
         Whether each turn is several of a loop that keeps few carries for its gradient.
+    recorded : Recorded, optional
+        The body as it was recorded already, together with what it is the body for inside. It draws
+        no random numbers.
 
     Returns
     -------
@@ -92,7 +75,9 @@ def record_loop(
     """
     kind = length, reverse, stops, count, divided
     if not hasattr(tracer, "states"):  # the examples of a batch, which draw outside
-        return _record_loop(tracer, _NotDrawing(tracer, body), carries, rows, *kind)
+        return _record_loop(tracer, _NotDrawing(tracer, body), carries, rows, *kind, recorded)
+    if recorded is not None:
+        return _record_loop(tracer, body, carries, rows, *kind, recorded)
     while True:
         generators = tracer.states.in_scope
         drawing = _Drawing(tracer, body, generators)
@@ -133,14 +118,19 @@ class _Drawing:
         return turn._replace(carries=[*turn.carries, *states])
 
 
+def drawing_for(tracer: Any) -> Any:
+    """Return the tracer that draws random numbers for what is mapped, or for itself."""
+    while not hasattr(tracer, "states"):
+        tracer = tracer.outside().trace
+    return tracer
+
+
 class _NotDrawing:
     """A body for the examples of a batch, in which no random numbers may be drawn."""
 
     def __init__(self, batcher: Any, body: Body) -> None:
         self.body = body
-        self.tracer = batcher
-        while not hasattr(self.tracer, "states"):
-            self.tracer = self.tracer.outside().trace
+        self.tracer = drawing_for(batcher)
 
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         """Return what the body gives."""
@@ -164,13 +154,18 @@ def _record_loop(
     stops: bool,
     count: Tensor | None,
     divided: bool,
+    recorded: Recorded | None = None,
 ) -> Turn:
     """Record a loop whose carries are all that is handed on."""
     carried = len(carries)
     given = [*carries, *rows]
     required = [modes.grad and each.requires_grad for each in given]
     while True:
-        recorded = _record(tracer, body, given, carried, required)
+        if recorded is not None and not recorded.takes:
+            inputs = _stand_ins(tracer, given, carried, required)
+            recorded = recorded._replace(inputs=inputs)
+        elif recorded is None or [each.requires_grad for each in recorded.inputs] != required:
+            recorded = _record(tracer, body, given, carried, required)
         turn = recorded.turn
         more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
         spread = tracer.spread(given, turn.carries, stops)
@@ -180,6 +175,7 @@ def _record_loop(
             required[:carried] = more  # what comes of a parameter requires grad from the next on
         if spread is not None:
             given[:carried] = spread
+        recorded = None if recorded.takes else recorded
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
     moving = [modes.grad and output.requires_grad for output in outputs]
     if stops or count is not None:  # of no turns the carries are what they were
@@ -191,20 +187,18 @@ def _record_loop(
         moving += required[:carried]
     for pair in zip(turn.carries, recorded.inputs, strict=False):
         _check_fits(*pair)
-    inputs = recorded.inputs
     kind = length, reverse, stops, count, has_stacks, divided
-    call = LoopCall(body, given, carried, inputs, turn, *kind)
+    call = LoopCall(body, given, carried, recorded, *kind)
     results = tracer.loop(call)
     if is_moving:
+        edges = recorded.edges()
         ends = [
             gradient_edge(each) if is_required else NO_EDGE
             for each, is_required in zip(given, required, strict=True)
         ]
-        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))(
-            [*ends, *recorded.edges]
-        )
+        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))([*ends, *edges])
         node.tracer, node.body, node.given, node.required = tracer, body, given, required
-        node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
+        node.carried, node.sums, node.edges = carried, len(turn.summed), edges
         node.first = len(results) - carried if has_stacks else 0
         node.arrays = [each._array for each in results[node.first :]]
         node.count = results[1].detach() if stops else count
@@ -220,21 +214,25 @@ def _record_loop(
 
 def _record(
     tracer: Any, body: Body, given: Sequence[Tensor], count: int, required: Sequence[bool]
-) -> _Recorded:
+) -> Recorded:
     """Record a body whose inputs require grad as `required` says; `count` of them are carries."""
     start = next_sequence()
     with tracer.body():
-        inputs = []
-        for position, (each, is_required) in enumerate(zip(given, required, strict=True)):
-            shape = each._array.shape[position >= count :]
-            stand_in = tracer.stand_in(shape, each._array.dtype, each)
-            if is_required:
-                stand_in._edge = None
-            inputs.append(stand_in)
-        turn = body(inputs[:count], inputs[count:])
-    own = [each for each, is_required in zip(inputs, required, strict=True) if is_required]
-    outputs = [*turn.carries, *turn.summed, *turn.stacked]
-    return _Recorded(inputs, turn, edges_from_outside(outputs, own, start, in_body=True))
+        inputs = _stand_ins(tracer, given, count, required)
+        return Recorded(inputs, body(inputs[:count], inputs[count:]), start)
+
+
+def _stand_ins(
+    tracer: Any, given: Sequence[Tensor], count: int, required: Sequence[bool]
+) -> list[Tensor]:
+    inputs = []
+    for position, (each, is_required) in enumerate(zip(given, required, strict=True)):
+        shape = each._array.shape[position >= count :]
+        stand_in = tracer.stand_in(shape, each._array.dtype, each)
+        if is_required:
+            stand_in._edge = None
+        inputs.append(stand_in)
+    return inputs
 
 
 def _check_fits(after: Tensor, before: Tensor) -> None:
@@ -300,12 +298,12 @@ class _LoopNode(Node):
         moving = [k for k in range(carried) if required[k]]
         start = [gradients[k] for k in moving]
         metas = [self.output_metas[k] for k in moving]
-        carries = [_or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
+        carries = [or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
         stacked = {
             k: g for k, g in enumerate(gradients) if k >= carried + self.sums and g is not None
         }
         rows = [*self._stacks(), *self.given[carried:], *stacked.values()]
-        turn = _BackwardTurn(self, gradients, moving, list(stacked))
+        turn = BackwardTurn(self, gradients, moving, list(stacked))
         found = record_loop(
             self.tracer,
             turn,
@@ -320,6 +318,29 @@ class _LoopNode(Node):
             (moving, found.carries),
             (turn.stacked, found.stacked),
             (turn.summed, found.summed),
+        ):
+            for k, tensor in zip(places, tensors, strict=True):
+                results[k] = tensor
+        return results
+
+    def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Record the loop of the tangents."""
+        carried, required = self.carried, self.required
+        moving = [k for k in range(carried) if required[k]]
+        carries = [or_zeros(self.tracer, tangents[k], self.output_metas[k]) for k in moving]
+        numbers = [k for k in range(carried, len(self.given)) if tangents[k] is not None]
+        rows = [*self._stacks(), *self.given[carried:]]
+        rows += [each for each in tangents[carried : len(self.given)] if each is not None]
+        turn = ForwardTurn(self, tangents, moving, numbers)
+        kind = self.length, self.reverse
+        found = record_loop(
+            self.tracer, turn, carries, rows, *kind, count=self.count, divided=self.divided
+        )
+        results: list[Tensor | None] = [None] * self.num_outputs
+        for places, tensors in (
+            (moving, found.carries),
+            (turn.summed, found.summed),
+            (turn.stacked, found.stacked),
         ):
             for k, tensor in zip(places, tensors, strict=True):
                 results[k] = tensor
@@ -345,98 +366,3 @@ class _LoopNode(Node):
     def _with_carries(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         """Do what the body does, and stack what it was given."""
         return Turn(self.body(carries, rows).carries, carries)
-
-
-class _BackwardTurn:
-    """The body of the loop of gradients.
-
-    Its carries are the gradients of the `moving` carries. Its rows are the carries and the rows of
-    the loop itself, and the gradients of what was stacked, by the `numbers` of these outputs.
-
-    Attributes
-    ----------
-    stacked, summed : list of int
-        Which of the node's inputs each gradient is for that is stacked or summed.
-    """
-
-    def __init__(
-        self,
-        node: _LoopNode,
-        gradients: Sequence[Tensor | None],
-        moving: Sequence[int],
-        numbers: Sequence[int],
-    ) -> None:
-        self.node, self.gradients = node, gradients
-        self.moving, self.numbers = moving, numbers
-        self.stacked: list[int] = []
-        self.summed: list[int] = []
-
-    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
-        node, create_graph = self.node, modes.grad
-        carried, total = node.carried, len(node.given)
-        with recording(True):
-            start = next_sequence()
-            inputs = [
-                _requiring(each) if required else each
-                for each, required in zip(rows, node.required, strict=False)
-            ]
-            turn = node.body(inputs[:carried], inputs[carried:])
-        cotangents = dict(enumerate(self.gradients[: carried + node.sums]))
-        cotangents |= dict.fromkeys(range(carried)) | dict(zip(self.moving, carries, strict=True))
-        cotangents |= dict(zip(self.numbers, rows[total:], strict=True))
-        outputs = [*turn.carries, *turn.summed, *turn.stacked, *inputs[:carried]]
-        own = [k for k in range(total) if node.required[k]]
-        edges = [*[gradient_edge(inputs[k]) for k in own], *node.edges]
-        places = [*own, *range(total, total + len(node.edges))]
-        found: dict[Edge, Tensor | None] = dict.fromkeys(edges)
-        roots = []
-        for k, output in enumerate(outputs):
-            cotangent = cotangents.get(k)
-            if cotangent is None or not output.requires_grad:
-                continue
-            edge = gradient_edge(output)
-            if edge in found:  # it is an input, or from outside, as it stands
-                found[edge] = _added(found[edge], cotangent)
-            else:
-                roots.append((edge, cotangent))
-        computed = run(
-            roots,
-            keep_graph=create_graph,
-            create_graph=create_graph,
-            inputs=edges,
-            accumulate=False,
-            needed=inside(edges, roots, start),
-        )
-        by_place = {
-            place: _added(found[edge], gradient)
-            for place, edge, gradient in zip(places, edges, computed, strict=True)
-        }
-        following = [_or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving]
-        present = [k for k in places if k >= carried and by_place[k] is not None]
-        self.stacked = [k for k in present if k < total]
-        self.summed = [k for k in present if k >= total]
-        stacked = [each for k in self.stacked if (each := by_place[k]) is not None]
-        summed = [each for k in self.summed if (each := by_place[k]) is not None]
-        return Turn(following, stacked, summed)
-
-
-def _requiring(tensor: Tensor) -> Tensor:
-    """Return a leaf that requires grad: the tensor itself, or one on the same array."""
-    if tensor.requires_grad:
-        return tensor
-    leaf = wrap(tensor._array)
-    leaf._edge = None
-    return leaf
-
-
-def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first + second
-
-
-def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
-    if gradient is not None:
-        return gradient
-    zeros: Any = tracer.constant(np.zeros(*meta))
-    return wrap(zeros)

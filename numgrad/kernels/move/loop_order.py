@@ -9,6 +9,7 @@ they do, also along dims of length 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,15 @@ def beside_number(arrays: list[Array]) -> list[Array]:
     2
     """
     return [*arrays, NUMBER]
+
+
+class _Place(NamedTuple):
+    """Where an array lies, in as far as a result goes by it."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ndim: int
+    itemsize: int
 
 
 class ResultOrder(NamedTuple):
@@ -130,7 +140,13 @@ def copy_order(place: Any) -> ResultOrder:
     >>> copy_order(np.zeros((1, 6))[:, ::2].T)
     ResultOrder(dims=(1, 0), strides=None)
     """
-    shape, own = place.shape, _own_steps(place)
+    return _copy_order(place.shape, place.strides, place.itemsize)
+
+
+@lru_cache(1 << 10)
+def _copy_order(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> ResultOrder:
+    place = _Place(shape, strides, len(shape), itemsize)
+    own = _own_steps(place)
     dims = _by_stride(shape, own)
     if _goes_in_order(shape, own, dims):
         return ResultOrder(_unless_rows(dims), own)

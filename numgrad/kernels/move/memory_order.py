@@ -7,7 +7,9 @@ result with one of these functions, or row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from numgrad.runtime.memory import empty
 
 __all__ = [
     "as_dtype",
+    "caster",
     "copy_in_order",
     "copy_like",
     "copy_with_gaps",
@@ -136,6 +139,22 @@ def as_dtype(array: Array, dtype: Any) -> Array:
     if _ties(array):  # which NumPy orders otherwise
         array = copy_like(array)
     return array.astype(dtype, "K")
+
+
+def caster(array: Array, dtype: Any) -> Callable[[Array], Array]:
+    """Return what does `as_dtype` for arrays that lie as one does.
+
+    Examples
+    --------
+    >>> caster(np.zeros((1, 3), int), np.float64)(np.ones((1, 3), int))
+    array([[1., 1., 1.]])
+    """
+    if array.dtype != dtype:
+        for order in "CK":
+            cast = methodcaller("astype", dtype, order)
+            if cast(array).strides == as_dtype(array, dtype).strides:
+                return cast
+    return partial(as_dtype, dtype=dtype)
 
 
 def _ties(array: Array) -> bool:

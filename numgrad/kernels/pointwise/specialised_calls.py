@@ -16,7 +16,7 @@ import numpy as np
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.kernels.move.loop_order import ResultOrder
-from numgrad.kernels.move.memory_order import as_dtype
+from numgrad.kernels.move.memory_order import caster
 from numgrad.kernels.pointwise.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
 from numgrad.kernels.pointwise.strided_calls import StridedCall, anchor_of
 from numgrad.runtime.memory import empty
@@ -54,7 +54,6 @@ def specialised_call(
     """
     namespace: dict[str, Any] = {
         "loop": call.loop,
-        "as_dtype": as_dtype,
         "empty": np.empty if _is_small(call) else empty,
         "shape": call.shape,
         "place": order.placer(shape),
@@ -67,8 +66,11 @@ def specialised_call(
             casts.append(None)
             continue
         namespace[f"dtype{position}"] = dtype
-        cast = f"as_dtype({names[position]}, dtype{position})"
-        casts.append(names[position] if operand.dtype == dtype else cast)
+        if operand.dtype == dtype:
+            casts.append(names[position])
+        else:
+            namespace[f"cast{position}"] = caster(operand, dtype)
+            casts.append(f"cast{position}({names[position]})")
     found = []
     results = [f"result{number}" for number in range(len(call.dtypes))]
     if isinstance(call, FlatCall):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.kernels.move.along import along, dim_last
+
 __all__ = ["median", "median_of_all", "mode"]
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +65,7 @@ def median(array: Array, dim: int, skips_nan: bool) -> tuple[Array, Array]:
     else:
         count = size - is_nan.sum(dim, keepdims=True)
         middle = np.maximum(count - 1, 0) // 2
-        values = np.take_along_axis(np.sort(array, dim), middle, dim)
+        values = along(np.sort(array, dim), middle, dim)
     before = (array < values).sum(dim, keepdims=True)
     places = _occurrence(array == values, middle - before, dim)
     values = values.squeeze(dim)
@@ -85,9 +87,9 @@ def mode(array: Array, dim: int) -> tuple[Array, Array]:
     (array(1), array(3))
     """
     size = array.shape[dim]
-    rows = np.moveaxis(array, dim, -1)
+    rows = dim_last(array, dim)
     order = rows.argsort(-1, kind="stable")
-    ordered = np.take_along_axis(rows, order, -1)
+    ordered = along(rows, order, -1)
     differs = ordered[..., 1:] != ordered[..., :-1]
     edge = np.ones((*differs.shape[:-1], 1), np.bool_)
     first = np.concatenate([edge, differs], -1)  # where something else begins
@@ -96,6 +98,6 @@ def mode(array: Array, dim: int) -> tuple[Array, Array]:
     begins = np.maximum.accumulate(np.where(first, numbers, 0), -1)
     lengths = np.where(last, numbers + 1 - begins, 0)
     chosen = lengths.argmax(-1)[..., None]
-    values = np.take_along_axis(ordered, chosen, -1)[..., 0]
-    places = np.take_along_axis(order, chosen, -1)[..., 0]
+    values = along(ordered, chosen, -1)[..., 0]
+    places = along(order, chosen, -1)[..., 0]
     return np.asarray(values, order="C"), np.asarray(places, order="C")

@@ -165,8 +165,7 @@ class Calls:
         applies_one: bool,
     ) -> Callable[..., Any] | None:
         """Return what runs calls like one that came to these steps; None if nothing can."""
-        if not self.elementwise and _follows_default_dtype(tensors, steps):
-            return None
+        holds = not self.elementwise and _follows_default_dtype(tensors, steps)
         operands = [tensors[at] for at in in_order]
         if self.numbers and not applies_one and not all(isinstance(e, Tensor) for e in operands):
             return None  # of numbers the types alone are known
@@ -175,10 +174,17 @@ class Calls:
         is_told = self.sequence or self.elementwise or self.numbers
         only = in_order if applies_one and is_told else None
         if self.writes:
-            return compile_write(tensors, steps, only)
+            return compile_write(tensors, steps, only, default_dtype=holds)
         if steps.write is not None:
             return None
-        return compile_call(tensors, steps, result, sequence=self.sequence, in_order=only)
+        return compile_call(
+            tensors,
+            steps,
+            result,
+            sequence=self.sequence,
+            in_order=only,
+            default_dtype=holds,
+        )
 
 
 def _told_apart(tensors: Sequence[Tensor]) -> list[Tensor]:

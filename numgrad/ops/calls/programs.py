@@ -7,10 +7,12 @@ a tensor, and where a node is recorded, with which edges and what is saved.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import defaults
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.kinds import kind_for
 from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
@@ -25,10 +27,11 @@ from numgrad.ops.calls.node_source import (
 )
 from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
-__all__ = ["CallWriter", "Value", "compile_call", "number_source"]
+__all__ = ["CallWriter", "Value", "compile_call", "default_dtype_lines", "number_source"]
 
 
 _OF_ANY = {"_array", "_counter", "_kind"}  # what `wrap` gives a tensor, and keys note of it
+_DETACHED = {*_OF_ANY, "_owner"}
 
 
 class Value:
@@ -89,11 +92,18 @@ class CallWriter:
             if each._array.size <= FEW_ELEMENTS
             and not any(np.may_share_memory(each._array, result._array) for result in results)
         }
+        # Of those that are results each call makes another one.
+        self.made_anew = {
+            id(each._array)
+            for each in steps.constants
+            if each._array.size <= FEW_ELEMENTS
+            and [np.may_share_memory(each._array, r._array) for r in results].count(True) == 1
+        }
         # Who has one of these shares memory whose writes are counted: it is a view in all but name.
         fresh = [step for step in steps.steps if not step.primitive.view]
         outputs = [each for step in fresh for each in step.outputs]
         tensors = [each for each in (*arguments, *outputs) if isinstance(each, Tensor)]
-        self.counters = {id(each._counter) for each in tensors}
+        self.counters = {id(each._counter): id(each) for each in tensors}
         self.arrays: dict[int, str] = {}  # what was read, or computed: the names of arrays
         # Whose array it is, None if it is that of two: they need not have one the next time.
         self.holders: dict[int, Value | None] = {}
@@ -222,7 +232,11 @@ class CallWriter:
         if not name and id(array) in self.constants:
             name = f"constant{place}"
             self.namespace[name] = array.copy("K")
-        if not name or not vars(tensor).keys() <= _OF_ANY or id(tensor._counter) in self.counters:
+        if not name and id(array) in self.made_anew and id(tensor) in self.results:
+            name = self._copied(array, f"constant{place}")
+        if name and id(tensor._counter) in self.counters:
+            return self._detached(tensor, name)
+        if not name or not vars(tensor).keys() <= _OF_ANY:
             return None
         value = Value(f"made{place}", None, False, False)
         value.array = name
@@ -232,8 +246,29 @@ class CallWriter:
             self.lines.append(f"{value.tensor} = wrap({name})")
             self.lines.append(f"{value.counter} = {value.tensor}._counter")
         self.values[id(tensor)] = value
-        self.counters.add(id(tensor._counter))
+        self.counters[id(tensor._counter)] = id(tensor)
         return value
+
+    def _detached(self, tensor: Tensor, array: str) -> Value | None:
+        """Return a tensor without history whose writes count with another's, if nobody sees it."""
+        owner = self.values.get(self.counters[id(tensor._counter)])
+        is_seen = id(tensor) in self.bases or id(tensor) in self.results
+        if owner is None or is_seen or not vars(tensor).keys() <= _DETACHED:
+            return None
+        value = Value("", None, False, False)
+        value.array, value.counter = array, self._counter(owner.root)
+        self.values[id(tensor)] = value
+        return value
+
+    def _copied(self, array: Any, name: str) -> str:
+        """Write what makes an array that was made of no tensor; "" if no copy lies as it does."""
+        copy = array.copy("K")
+        for order in "CK":
+            if copy.strides == array.strides == copy.copy(order).strides:
+                self.namespace[f"copy_{name}"] = partial(copy.copy, order)
+                self.lines.append(f"{name} = copy_{name}()")
+                return name
+        return ""
 
     def _read(self, number: int, step: Step) -> bool:
         """Write how arrays are made of the numbers in another one, or of nothing, if it can be."""
@@ -382,6 +417,12 @@ class CallWriter:
         return f"{self.part(value, 'array')}, {counter}, {counter}[0]"
 
 
+def default_dtype_lines(namespace: dict[str, Any]) -> list[str]:
+    """Return the lines that leave a call to the long way under another default dtype."""
+    namespace |= {"defaults": defaults, "floating": defaults.floating}
+    return ["if defaults.floating is not floating: return None"]
+
+
 def compile_call(
     arguments: Sequence[Any],
     steps: Steps,
@@ -389,6 +430,7 @@ def compile_call(
     *,
     sequence: bool = False,
     in_order: Sequence[int] | None = None,
+    default_dtype: bool = False,
 ) -> Callable[..., Any] | None:
     """Return a function of the arguments that does what the steps did; None if there is none.
 
@@ -407,6 +449,8 @@ def compile_call(
     in_order : sequence of int, optional
         Which of the arguments the one step there is takes, in this order: then a tensor may be
         there twice, and numbers are arguments, too.
+    default_dtype : bool
+        Whether it holds for the default dtype of now; for another one it returns None.
     """
     if not steps.is_complete():
         return None
@@ -430,7 +474,9 @@ def compile_call(
             returned = (
                 f"Returned{returned}" if hasattr(result, "_fields") else f"Returned({returned})"
             )
-    lines = writer.lines
+    lines = (
+        [*default_dtype_lines(writer.namespace), *writer.lines] if default_dtype else writer.lines
+    )
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
     if sequence:
         lines = [f"[{parameters}] = tensors", *lines]

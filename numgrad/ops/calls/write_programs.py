@@ -14,7 +14,7 @@ from typing import Any
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, move_retained
 from numgrad.ops.calls.node_source import define_lines, pack_lines
-from numgrad.ops.calls.programs import CallWriter, Value
+from numgrad.ops.calls.programs import CallWriter, Value, default_dtype_lines
 from numgrad.ops.calls.steps import Step, Steps
 
 __all__ = ["compile_write"]
@@ -28,6 +28,7 @@ class _WriteWriter(CallWriter):
     ) -> None:
         super().__init__(arguments, steps, ())
         self.itself = itself  # the names of arguments that are what is written to
+        self.written = arguments[0]
         self.stand_in = self.values[id(arguments[0])]
         written = arguments[0]._array
         same = [each for each in arguments if isinstance(each, Tensor) and each._array is written]
@@ -44,6 +45,12 @@ class _WriteWriter(CallWriter):
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
         return node.call.saved_places[: len(node.saved_edges())]
+
+    def _detached(self, tensor: Tensor, array: str) -> Value | None:
+        """Return what a tensor is that shares memory; not of what is about to be overwritten."""
+        if tensor._counter is self.written._counter:
+            return None
+        return super()._detached(tensor, array)
 
     def given(self, value: Value) -> str:
         is_written = value is self.stand_in or value.tensor in self.itself
@@ -81,7 +88,10 @@ class _WriteWriter(CallWriter):
 
 
 def compile_write(
-    arguments: Sequence[Any], steps: Steps, in_order: Sequence[int] | None
+    arguments: Sequence[Any],
+    steps: Steps,
+    in_order: Sequence[int] | None,
+    default_dtype: bool = False,
 ) -> Callable[..., Any] | None:
     """Return a function of the arguments that does what a call in place did; None if there is none.
 
@@ -91,7 +101,7 @@ def compile_write(
         The tensor that was written to, and what else the call was given.
     steps : Steps
         What was applied to these, and what was written.
-    in_order : sequence of int, optional
+    in_order, default_dtype
         As of `compile_call`.
     """
     write = steps.write
@@ -138,7 +148,8 @@ def compile_write(
                 "t0._edge = edge",
                 f"{counter}[1:2] = written",
             ]
-    lines = [*writer.lines, *pack_lines(writer.saved), "return t0"]
+    lines = default_dtype_lines(writer.namespace) if default_dtype else []
+    lines += [*writer.lines, *pack_lines(writer.saved), "return t0"]
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
     return define_lines("write", parameters, lines, writer.namespace)
 

@@ -223,7 +223,7 @@ def _like(
     return made
 
 
-@declare(f"zeros_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+@declare(f"zeros_like(Tensor input, *, {LIKE_OPTIONS})", method=False, dispatched=True)
 def zeros_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
     """Return zeros in the shape, dtype and memory order of a tensor.
 
@@ -237,7 +237,7 @@ def zeros_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any
 upward.zeros_like = zeros_like
 
 
-@declare(f"ones_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+@declare(f"ones_like(Tensor input, *, {LIKE_OPTIONS})", method=False, dispatched=True)
 def ones_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
     """Return ones in the shape, dtype and memory order of a tensor.
 
@@ -248,7 +248,7 @@ def ones_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any)
     return _like("ones_like", input, 1, dtype, requires_grad, memory_format)
 
 
-@declare(f"empty_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+@declare(f"empty_like(Tensor input, *, {LIKE_OPTIONS})", method=False, dispatched=True)
 def empty_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
     """Return a tensor to be filled, in the shape, dtype and memory order of another.
 
@@ -259,7 +259,9 @@ def empty_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any
     return _like("empty_like", input, None, dtype, requires_grad, memory_format)
 
 
-@declare(f"full_like(Tensor input, number fill_value, *, {LIKE_OPTIONS})", method=False)
+@declare(
+    f"full_like(Tensor input, number fill_value, *, {LIKE_OPTIONS})", method=False, dispatched=True
+)
 def full_like(
     input: Tensor, fill_value: Any, dtype: Any, requires_grad: Any, memory_format: Any
 ) -> Tensor:
@@ -283,7 +285,12 @@ def full_like(
     return _like("full_like", input, value, dtype, requires_grad, memory_format)
 
 
-@declare(f"new_zeros(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+@declare(
+    f"new_zeros(Tensor self, size size, *, {OPTIONS})",
+    function=False,
+    finish=finish,
+    dispatched=True,
+)
 def new_zeros(self: Tensor, size: Size, dtype: Any) -> Array:
     """Return zeros of another shape, in the dtype of this tensor unless told.
 
@@ -294,7 +301,12 @@ def new_zeros(self: Tensor, size: Size, dtype: Any) -> Array:
     return np.zeros(size, (dtype or self.dtype).numpy)
 
 
-@declare(f"new_ones(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+@declare(
+    f"new_ones(Tensor self, size size, *, {OPTIONS})",
+    function=False,
+    finish=finish,
+    dispatched=True,
+)
 def new_ones(self: Tensor, size: Size, dtype: Any) -> Array:
     """Return ones of another shape, in the dtype of this tensor unless told.
 
@@ -305,7 +317,12 @@ def new_ones(self: Tensor, size: Size, dtype: Any) -> Array:
     return filled(size, 1, (dtype or self.dtype).numpy)
 
 
-@declare(f"new_empty(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+@declare(
+    f"new_empty(Tensor self, size size, *, {OPTIONS})",
+    function=False,
+    finish=finish,
+    dispatched=True,
+)
 def new_empty(self: Tensor, size: Size, dtype: Any) -> Array:
     """Return a tensor to be filled, in the dtype of this one unless told.
 
@@ -320,6 +337,7 @@ def new_empty(self: Tensor, size: Size, dtype: Any) -> Array:
     f"new_full(Tensor self, size size, number fill_value, *, {OPTIONS})",
     function=False,
     finish=finish,
+    dispatched=True,
 )
 def new_full(self: Tensor, size: Size, fill_value: Any, dtype: Any) -> Array:
     """Return a number everywhere, in the dtype of this tensor unless told.

@@ -80,7 +80,7 @@ def _drawn(head: str, options: str = f"Tensor? out=None, {OPTIONS}") -> list[str
     return [f"{head}, *, generator? generator, {options})", f"{head}, *, {options})"]
 
 
-@declare(*_drawn("rand(size size"), method=False, finish=finish)
+@declare(*_drawn("rand(size size"), method=False, finish=finish, dispatched=True)
 def rand(size: Size, generator: Any, dtype: Any) -> Array:
     """Return numbers drawn evenly from [0, 1).
 
@@ -103,7 +103,7 @@ def rand(size: Size, generator: Any, dtype: Any) -> Array:
     return drawn(uniform(dtype or dtypes.default_dtype()), generator, size)
 
 
-@declare(*_drawn("randn(size size"), method=False, finish=finish)
+@declare(*_drawn("randn(size size"), method=False, finish=finish, dispatched=True)
 def randn(size: Size, generator: Any, dtype: Any) -> Array:
     """Return normally distributed numbers of mean 0 and variance 1.
 
@@ -136,11 +136,15 @@ def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format
         if memory_format is not contiguous_format:
             follow_strides(input._array, array)
         return array
+    if placed.strides == array.strides:
+        return array
     placed[...] = array
     return placed
 
 
-@declare(*_drawn("rand_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish)
+@declare(
+    *_drawn("rand_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish, dispatched=True
+)
 def rand_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) -> Array:
     """Return numbers drawn evenly from [0, 1) in the shape and dtype of a tensor; see `rand`.
 
@@ -151,7 +155,9 @@ def rand_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) -> 
     return _drawn_like(input, uniform(dtype or input.dtype), generator, memory_format)
 
 
-@declare(*_drawn("randn_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish)
+@declare(
+    *_drawn("randn_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish, dispatched=True
+)
 def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) -> Array:
     """Return normally distributed numbers in the shape and dtype of a tensor; see `randn`.
 
@@ -167,6 +173,7 @@ def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) ->
     *_drawn("randint(int low, int high, size size"),
     method=False,
     finish=finish,
+    dispatched=True,
 )
 def randint(low: int | None, high: int, size: Size, generator: Any, dtype: Any) -> Array:
     """Return integers drawn evenly from [low, high): ``randint([low,] high, size)``.
@@ -220,7 +227,7 @@ def randint_like(
     return _drawn_like(input, integers(low or 0, high, wanted), generator, memory_format)
 
 
-@declare(*_drawn("randperm(int n"), method=False, finish=finish)
+@declare(*_drawn("randperm(int n"), method=False, finish=finish, dispatched=True)
 def randperm(n: int, generator: Any, dtype: Any) -> Array:
     """Return the integers from 0 to n - 1 in random order.
 

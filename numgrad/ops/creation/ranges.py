@@ -243,7 +243,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array
     with np.errstate(all="ignore"):
         if wanted.is_complex:
             return np.power(base, evenly(first, last, steps)).astype(wanted.numpy)
-        return powers(base, first, last, steps).astype(wanted.numpy)
+        return powers(base, first, last, steps, wanted.numpy)
 
 
 @declare(

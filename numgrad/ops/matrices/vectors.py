@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.kernels.move.along import dim_first
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
@@ -34,7 +35,7 @@ Array = np.ndarray[Any, Any]
 @silent
 def _crossed(array: Array, other: Array, dim: int) -> Array:
     result = np.empty(array.shape, array.dtype)
-    left, right, target = (np.moveaxis(each, dim, 0) for each in (array, other, result))
+    left, right, target = (dim_first(each, dim) for each in (array, other, result))
     for k, (one, two) in enumerate(((1, 2), (2, 0), (0, 1))):
         target[k] = left[one] * right[two] - left[two] * right[one]
     return result

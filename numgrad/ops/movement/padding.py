@@ -74,7 +74,7 @@ _PAD: Primitive = Primitive(
 )
 
 
-@declare("constant_pad_nd(Tensor input, int[] pad, number value=0)", method=False)
+@declare("constant_pad_nd(Tensor input, int[] pad, number value=0)", method=False, dispatched=True)
 def constant_pad_nd(input: Tensor, pad: Any, value: Any) -> Tensor:
     """Return the input with more elements around it, all of them one number.
 

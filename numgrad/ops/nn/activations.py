@@ -81,7 +81,7 @@ def relu(input: Tensor, inplace: bool) -> Tensor:
     return result
 
 
-@declare("relu6(Tensor input, bool inplace=False)", function=False, method=False)
+@declare("relu6(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True)
 def relu6(input: Tensor, inplace: bool) -> Tensor:
     """Return x, but no less than 0 and no more than 6.
 
@@ -98,6 +98,7 @@ def relu6(input: Tensor, inplace: bool) -> Tensor:
     "hardtanh(Tensor input, number min_val=-1.0, number max_val=1.0, bool inplace=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def hardtanh(input: Tensor, min_val: Any, max_val: Any, inplace: bool) -> Tensor:
     """Return x, but no less than `min_val` and no more than `max_val`.
@@ -133,6 +134,7 @@ hardtanh_ = declare_in_place(
     "leaky_relu(Tensor input, number negative_slope=0.01, bool inplace=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def leaky_relu(input: Tensor, negative_slope: Any, inplace: bool) -> Tensor:
     """Return x where it is positive, else `negative_slope` times x.
@@ -155,7 +157,12 @@ leaky_relu_ = declare_in_place(
 )
 
 
-@declare("elu(Tensor input, number alpha=1.0, bool inplace=False)", function=False, method=False)
+@declare(
+    "elu(Tensor input, number alpha=1.0, bool inplace=False)",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def elu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
     """Return x where it is positive, else alpha (e**x - 1).
 
@@ -177,7 +184,7 @@ elu_ = declare_in_place(
 )
 
 
-@declare("selu(Tensor input, bool inplace=False)", function=False, method=False)
+@declare("selu(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True)
 def selu(input: Tensor, inplace: bool) -> Tensor:
     """Return 1.0507 x where x is positive, else 1.0507 * 1.6733 (e**x - 1).
 
@@ -190,7 +197,12 @@ def selu(input: Tensor, inplace: bool) -> Tensor:
     return activated(ELU, input, _SELU_ALPHA, _SELU_SCALE, 1.0, inplace=inplace)
 
 
-@declare("celu(Tensor input, number alpha=1.0, bool inplace=False)", function=False, method=False)
+@declare(
+    "celu(Tensor input, number alpha=1.0, bool inplace=False)",
+    function=False,
+    method=False,
+    dispatched=True,
+)
 def celu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
     """Return x where it is positive, else alpha (e**(x / alpha) - 1): smooth, as elu need not be.
 
@@ -209,6 +221,7 @@ def celu(input: Tensor, alpha: Any, inplace: bool) -> Tensor:
     "threshold(Tensor input, number threshold, number value, bool inplace=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def threshold(
     input: Tensor, threshold: Any, value: Any, inplace: bool, out: Tensor | None
@@ -268,7 +281,7 @@ def rrelu(
     return perform(function, "rrelu", input) if inplace else function(input)
 
 
-@declare("silu(Tensor input, bool inplace=False)", function=False, method=False)
+@declare("silu(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True)
 def silu(input: Tensor, inplace: bool) -> Tensor:
     """Return x sigmoid(x), also known as swish.
 
@@ -290,7 +303,7 @@ def silu(input: Tensor, inplace: bool) -> Tensor:
     return activated(SILU, input, inplace=inplace)
 
 
-@declare("mish(Tensor input, bool inplace=False)", function=False, method=False)
+@declare("mish(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True)
 def mish(input: Tensor, inplace: bool) -> Tensor:
     """Return x tanh(softplus(x)).
 
@@ -303,7 +316,9 @@ def mish(input: Tensor, inplace: bool) -> Tensor:
     return activated(MISH, input, inplace=inplace)
 
 
-@declare("hardswish(Tensor input, bool inplace=False)", function=False, method=False)
+@declare(
+    "hardswish(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True
+)
 def hardswish(input: Tensor, inplace: bool) -> Tensor:
     """Return x `hardsigmoid`(x).
 
@@ -316,7 +331,9 @@ def hardswish(input: Tensor, inplace: bool) -> Tensor:
     return activated(HARDSWISH, input, inplace=inplace)
 
 
-@declare("hardsigmoid(Tensor input, bool inplace=False)", function=False, method=False)
+@declare(
+    "hardsigmoid(Tensor input, bool inplace=False)", function=False, method=False, dispatched=True
+)
 def hardsigmoid(input: Tensor, inplace: bool) -> Tensor:
     """Return x/6 + 1/2, but no less than 0 and no more than 1.
 
@@ -333,6 +350,7 @@ def hardsigmoid(input: Tensor, inplace: bool) -> Tensor:
     "gelu(Tensor input, *, str approximate='none', Tensor? out=None)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def gelu(input: Tensor, approximate: str) -> Tensor:
     """Return x Phi(x), Phi being the distribution function of the standard normal one.
@@ -354,7 +372,10 @@ def gelu(input: Tensor, approximate: str) -> Tensor:
 
 
 @declare(
-    "softshrink(Tensor input, number lambd=0.5, *, Tensor? out=None)", function=False, method=False
+    "softshrink(Tensor input, number lambd=0.5, *, Tensor? out=None)",
+    function=False,
+    method=False,
+    dispatched=True,
 )
 def softshrink(input: Tensor, lambd: Any) -> Tensor:
     """Return x moved towards 0 by `lambd`, and 0 where it would be beyond.
@@ -380,7 +401,7 @@ def softshrink(input: Tensor, lambd: Any) -> Tensor:
     return activated(SOFTSHRINK, input, lambd)
 
 
-@declare("tanhshrink(Tensor input)", function=False, method=False)
+@declare("tanhshrink(Tensor input)", function=False, method=False, dispatched=True)
 def tanhshrink(input: Tensor) -> Tensor:
     """Return x - tanh(x).
 
@@ -393,7 +414,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return sub(input, tanh(input))
 
 
-@declare("softsign(Tensor input)", function=False, method=False)
+@declare("softsign(Tensor input)", function=False, method=False, dispatched=True)
 def softsign(input: Tensor) -> Tensor:
     """Return x / (1 + |x|).
 
@@ -406,7 +427,7 @@ def softsign(input: Tensor) -> Tensor:
     return div(input, add(absolute(input), 1))
 
 
-@declare("glu(Tensor input, int dim=-1)", function=False, method=False)
+@declare("glu(Tensor input, int dim=-1)", function=False, method=False, dispatched=True)
 def glu(input: Tensor, dim: int) -> Tensor:
     """Return the first half of the input times sigmoid of the second, along a dim.
 

@@ -94,6 +94,7 @@ def _shares(scores: Tensor, is_masked: bool) -> Tensor:
     "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def scaled_dot_product_attention(
     query: Tensor,

@@ -41,7 +41,11 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: boo
     return result
 
 
-@declare("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-8)", method=False)
+@declare(
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-8)",
+    method=False,
+    dispatched=True,
+)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     """Return the cosines of the angles between two tensors along a dim.
 

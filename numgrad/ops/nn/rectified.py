@@ -97,7 +97,7 @@ rrelu_ = declare_in_place(
 )
 
 
-@declare("hardshrink(Tensor input, number lambd=0.5, *, Tensor? out=None)")
+@declare("hardshrink(Tensor input, number lambd=0.5, *, Tensor? out=None)", dispatched=True)
 def hardshrink(input: Tensor, lambd: Any, out: Tensor | None) -> Tensor:
     """Return x where it is further than `lambd` from 0, else 0.
 
@@ -110,7 +110,7 @@ def hardshrink(input: Tensor, lambd: Any, out: Tensor | None) -> Tensor:
     return activated(HARDSHRINK, input, lambd, out=out)
 
 
-@declare("prelu(Tensor input, Tensor weight)")
+@declare("prelu(Tensor input, Tensor weight)", dispatched=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else a part of it that is learned.
 

@@ -146,7 +146,7 @@ _FREXP: Primitive = Primitive(
 )
 
 
-@declare("frexp(Tensor input, *, Tensor[]? out=None)")
+@declare("frexp(Tensor input, *, Tensor[]? out=None)", dispatched=True)
 def frexp(input: Tensor, out: Any) -> Any:
     """Return mantissas, in size from 1/2 to 1, and exponents such that x = mantissa * 2**exponent.
 

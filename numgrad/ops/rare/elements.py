@@ -162,7 +162,10 @@ _POSITIONS = Primitive(
 )
 
 
-@declare("nonzero_static(Tensor input, *, int size, int fill_value=-1, Tensor? out=None)")
+@declare(
+    "nonzero_static(Tensor input, *, int size, int fill_value=-1, Tensor? out=None)",
+    dispatched=True,
+)
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     """Return the positions of the first elements that are not 0, as many as are asked for.
 
@@ -202,7 +205,8 @@ _HASHES = Primitive("hash_tensor", "NotImplemented", _hashes, ["input"], [None],
 
 
 @declare(
-    "hash_tensor(Tensor input, int[1] dim=(), *, bool keepdim=False, int mode=0, Tensor? out=None)"
+    "hash_tensor(Tensor input, int[1] dim=(), *, bool keepdim=False, int mode=0, Tensor? out=None)",
+    dispatched=True,
 )
 def hash_tensor(input: Tensor, dim: tuple[int, ...], keepdim: bool, mode: int) -> Tensor:
     """Return the bits of all elements, as float64 or int64, joined by exclusive or.

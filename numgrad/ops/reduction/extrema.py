@@ -231,6 +231,7 @@ def _extreme(name: str, input: Tensor, dim: int | None, keepdim: bool, other: Te
     "max(Tensor input, Tensor other, *, Tensor? out=None)",
     "max(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
     dispatched=True,
+    in_step=("other", ("input", "other"), ("input", "dim")),
 )
 def max(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the greatest element, or those along a dim with positions, or those of two tensors.
@@ -277,6 +278,7 @@ def max(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> 
     "min(Tensor input, Tensor other, *, Tensor? out=None)",
     "min(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
     dispatched=True,
+    in_step=("other", ("input", "other"), ("input", "dim")),
 )
 def min(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the least element, or those along a dim with positions, or those of two tensors.

@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.along import along
 from numgrad.kernels.move.memory_order import empty_like, in_rows, laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
@@ -62,7 +63,7 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
 def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
     if not array.ndim:
         return array.copy(), order
-    return in_rows(np.take_along_axis(array, order, dim)), in_rows(order)
+    return in_rows(along(array, order, dim)), in_rows(order)
 
 
 @by_rows
@@ -111,8 +112,8 @@ def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     before = (slice(None),) * dim
     places = np.argpartition(array, -k if largest else k - 1, dim)
     chosen = np.sort(places[(*before, slice(-k, None) if largest else slice(k))], dim)
-    order = _order(np.take_along_axis(array, chosen, dim), dim, largest)
-    return _at(array, np.take_along_axis(chosen, order, dim), dim)
+    order = _order(along(array, chosen, dim), dim, largest)
+    return _at(array, along(chosen, order, dim), dim)
 
 
 @by_rows

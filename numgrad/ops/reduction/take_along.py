@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.along import along
 from numgrad.kernels.move.scatter import add_at
 from numgrad.ops.core.primitive import Primitive
 
@@ -20,8 +21,8 @@ def _take(array: Array, indices: Array, dim: int, keepdim: bool) -> Array:
     if array.ndim == 0:
         return array.reshape(indices.shape).copy()
     if keepdim:
-        return np.take_along_axis(array, indices, dim)
-    return np.take_along_axis(array, np.expand_dims(indices, dim), dim).squeeze(dim)
+        return along(array, indices, dim)
+    return along(array, np.expand_dims(indices, dim), dim).squeeze(dim)
 
 
 def _place(array: Array, indices: Array, dim: int, keepdim: bool, shape: tuple[int, ...]) -> Array:

@@ -62,6 +62,7 @@ def _own_dtype(values: Any) -> dtypes.dtype:
     "isin(Tensor elements, number test_element, *, bool assume_unique=False, "
     "bool invert=False, Tensor? out=None)",
     method=False,
+    dispatched=True,
 )
 def isin(
     elements: Any,

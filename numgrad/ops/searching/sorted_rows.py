@@ -162,6 +162,7 @@ def _positions(
     "searchsorted(Tensor sorted_sequence, number input, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None, Tensor? out=None)",
     method=False,
+    dispatched=True,
 )
 def searchsorted(
     sorted_sequence: Tensor,
@@ -210,6 +211,7 @@ def searchsorted(
     "Tensor? out=None)",
     "bucketize(number input, Tensor boundaries, *, bool out_int32=False, bool right=False)",
     method=False,
+    dispatched=True,
 )
 def bucketize(
     input: Any, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor | None

@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.along import dim_first
 from numgrad.kernels.search.runs import order_of_rows, runs
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.declare import RefusedPrimitive
@@ -43,7 +44,7 @@ def _unique_consecutive(array: Array) -> Results:
 
 def _parts(array: Array, dim: int) -> tuple[Array, Array]:
     """Return the array with a dim first, and its parts along that as rows."""
-    moved = np.moveaxis(array, dim, 0)
+    moved = dim_first(array, dim)
     return moved, moved.reshape(moved.shape[0], int(np.prod(moved.shape[1:], dtype=np.int64)))
 
 

@@ -91,7 +91,7 @@ class Declaration:
         factors: tuple[str, ...] = (),
         itself: str = "",
         apart: tuple[str, ...] = (),
-        in_step: tuple[str, ...] = (),
+        in_step: tuple[str | tuple[str, str], ...] = (),
     ) -> None:
         self.rule, self.bound, self.perform = rule, bound, perform
         if bound:

@@ -211,7 +211,7 @@ def declare(
     deprecated: tuple[str, ...] = (),
     write: Callable[..., Any] = write_result,
     apart: tuple[str, ...] = (),
-    in_step: tuple[str, ...] = (),
+    in_step: tuple[str | tuple[str, str], ...] = (),
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -256,6 +256,7 @@ def declare(
         What writes the result to `out`, of the function's name and the two, if the rule does not.
     apart, in_step : tuple of str
         Tensors that share no memory with `out`, or only element for element: as PyTorch has it.
+        ``("input", "dim")`` is one for which that holds where a dim is given.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.

@@ -144,7 +144,8 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     checks = []
     if out is not None and (declaration.apart or declaration.in_step):
         read = [
-            tuple_of([known[n] for n in each]) for each in (declaration.apart, declaration.in_step)
+            tuple_of([_tensor_read(declaration, known, n) for n in each])
+            for each in (declaration.apart, declaration.in_step)
         ]
         checks = [f"check_out_overlap({', '.join([out, *read])})"]
     if declaration.finish is None:
@@ -163,6 +164,16 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
         lines = ["    asked = dtype", "    if out is not None and dtype is None:"]
         lines.append("        dtype = out.dtype")
     return [*lines, f"    return finish({declaration.name!r}, {', '.join([call, *options])})"]
+
+
+def _tensor_read(
+    declaration: Declaration, known: dict[str, str], which: str | tuple[str, str]
+) -> str:
+    """Return a tensor that is read; None where the parameter is left out that goes with it."""
+    if isinstance(which, str):
+        return known[which]
+    name, other = which
+    return f"({known[name]} if {known[other]} is not {declaration.not_given(other)} else None)"
 
 
 def _conditions(parameter: Parameter, value: str) -> list[str]:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.signature import REQUIRED
-from numgrad.ops.signatures.source_text import handed_on, tuple_of
+from numgrad.ops.signatures.source_text import default_text, handed_on, tuple_of
 
 __all__ = ["check_remembered", "remembered_lines"]
 
@@ -54,7 +54,7 @@ def check_remembered(declaration: Declaration) -> None:
     if (
         count > 1
         or (count == 0 and declaration.finish is None)
-        or (declaration.finish is not None and (sequences or declaration.bound))
+        or (declaration.finish is not None and sequences)
     ):
         raise ValueError(
             f"{declaration.name}: calls are remembered of functions of tensors, of one sequence, "
@@ -106,7 +106,8 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
             continue
         kinds = declaration.kinds_of(name)
         if kinds == {"generator"}:  # the default one, which numbers are drawn from in each call
-            given.absent.append(f"{value} is None")
+            others = dict.fromkeys(["None", default_text(declaration.defaults[name])])
+            given.absent.append(f"({' or '.join([f'{value} is {each}' for each in others])})")
             continue
         if kinds == {"index[]"}:
             given.indices.append(value)
@@ -153,7 +154,8 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
         tensors = tuple_of([handed_on(defaults.get(each), each) for each in handed])
         conditions = [f"type({each}) is Tensor" for each in given.tensors]
         if not conditions:  # of these one is, if they are no symbols of a formula
-            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
+            some = [f"type({each}) is Tensor" for each in given.mixed or given.optional]
+            conditions = [f"({' or '.join(some)})"]
         conditions.append(
             "(not interceptors or not watches_writes())" if writes else "not call_interceptors"
         )
@@ -193,14 +195,19 @@ def _is_constant(name: str, given: _Given, by_type: bool) -> str:
 
 
 def _made(declaration: Declaration, given: _Given) -> list[str]:
-    """Return the lines that copy what a function made of the same arguments before."""
+    """Return the lines that copy what a function made of the same arguments before.
+
+    Of tensors it goes by their kinds alone.
+    """
     finished = f"{declaration.name!r}, array_"
     if "requires_grad" in declaration.defaults:
         finished += ", requires_grad"
     missed = f"meet(key_, (), {tuple_of(given.statics)}, {tuple_of(given.arguments)})"
+    plain = [f"type({each}) is Tensor" for each in given.tensors]
+    kinds = [f"{each}._kind or kind_of({each})" for each in given.tensors]
     return [
-        f"    if {' and '.join(['not call_interceptors', *given.absent])}:",
-        f"        key_ = {tuple_of(['defaults.floating', *given.key])}",
+        f"    if {' and '.join([*plain, 'not call_interceptors', *given.absent])}:",
+        f"        key_ = {tuple_of(['defaults.floating', *kinds, *given.key])}",
         "        program_ = find(key_)",
         f"        array_ = {missed} if program_ is None else program_()",
         f"        if array_ is not None: return finish({finished})",

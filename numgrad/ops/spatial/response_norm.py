@@ -19,6 +19,7 @@ __all__ = ["local_response_norm"]
     "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0)",
     function=False,
     method=False,
+    dispatched=True,
 )
 def local_response_norm(input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     """Return the input over (k + alpha m)^beta, m being the mean of squares of channels around.

@@ -109,6 +109,7 @@ def trapezoid(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     "trapz(Tensor y, *, float dx=1, int dim=-1)",
     "trapz(Tensor y, Tensor x, *, int dim=-1)",
     method=False,
+    dispatched=True,
 )
 def trapz(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
     """Return the integral of a function along a dim by trapezoids; see `trapezoid`.
@@ -124,6 +125,7 @@ def trapz(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
     "cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1)",
     "cumulative_trapezoid(Tensor y, *, number dx=1, int dim=-1)",
     method=False,
+    dispatched=True,
 )
 def cumulative_trapezoid(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the integral of a function from the first point to each other one; see `trapezoid`.

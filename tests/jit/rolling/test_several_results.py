@@ -47,6 +47,12 @@ def _loops(graph: Any) -> int:
     return sum(isinstance(each, Loop) for each in calls)
 
 
+def _size(graph: Any) -> int:
+    """Return how many values a graph has, and bodies in it."""
+    calls = [value.attributes.get("primitive") for value in graph.values()]
+    return len(calls) + sum(_size(each.graph) for each in calls if isinstance(each, Loop | Rows))
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_both_halves_of_a_gradient_become_loops_whatever_turns_call(name: str) -> None:
     sizes = []
@@ -91,8 +97,8 @@ def test_a_filter_that_takes_determinants_compiles_in_constant_size() -> None:
     assert sizes[0] == sizes[1]
 
 
-def test_directions_within_directions_become_loops() -> None:
-    """A Jacobian of a Jacobian writes the inner one's columns out, alike each."""
+def test_directions_within_directions_are_few_operations() -> None:
+    """Each is a loop of tangents for either branch, whatever the branch does."""
 
     def chosen(a: Any) -> Any:
         return ng.func.cond(
@@ -103,9 +109,7 @@ def test_directions_within_directions_become_loops() -> None:
     second = ng.func.jacfwd(ng.func.jacfwd(chosen))
     compiled = ng.jit(second)
     graph = compiled.lower(start).graph
-    bodies = [value.attributes.get("primitive") for value in graph.values()]
-    (rows,) = [each.graph for each in bodies if isinstance(each, Rows)]
-    assert _loops(rows) < 4
+    assert _size(graph) < 700
     np.testing.assert_allclose(compiled(start).numpy(), second(start).numpy(), atol=1e-12)
 
 

@@ -11,7 +11,7 @@ FAMILIES = tuple(
 # Their rules look at numbers, at where memory lies or at kinds of dtypes and return what they were
 # given, come to a primitive by themselves, or are made of many calls that are remembered.
 OTHERS = """
-allclose angle argwhere as_strided as_strided_scatter conj conj_physical constant_pad_nd
+allclose angle argwhere as_strided as_strided_scatter conj conj_physical
 detach div equal float_power is_conj is_contiguous is_neg linalg_matrix_rank
 linalg_pinv linalg_vander lobpcg logsigmoid neg nonzero nuclear_norm pca_lowrank pinverse positive
 pow put real repeat_interleave resolve_conj resolve_neg round softplus svd_lowrank

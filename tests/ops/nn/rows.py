@@ -100,7 +100,17 @@ def _classes(y: Any) -> Any:
 
 
 _OF_PAIRS = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits"
+_ACTIVATIONS = """
+celu elu gelu hardsigmoid hardswish hardtanh leaky_relu mish relu6 selu silu softsign tanhshrink
+"""
 DISPATCH = {
+    **{f"F.{name}": lambda x, y, name=name: getattr(_F, name)(x) for name in _ACTIVATIONS.split()},
+    "F.glu": lambda x, y: _F.glu(x),
+    "F.hardshrink": lambda x, y: ng.hardshrink(x, 0.25) + _F.softshrink(y, 0.25),
+    "F.threshold": lambda x, y: _F.threshold(x, 1.0, 0.5),
+    "F.prelu": lambda x, y: ng.prelu(x, y[0, 0]),
+    "F.scaled_dot_product_attention": lambda x, y: _F.scaled_dot_product_attention(x, y, y),
+    "F.attention with a mask": lambda x, y: _F.scaled_dot_product_attention(x, y, y, x @ y.T > 4),
     **{f"F.{name}": lambda x, y, name=name: getattr(_F, name)(x, y) for name in _OF_PAIRS.split()},
     "F.poisson_nll_loss": lambda x, y: _F.poisson_nll_loss(x, y, full=True),
     "F.hinge_embedding_loss": lambda x, y: _F.hinge_embedding_loss(x, y.sign()),

@@ -29,6 +29,7 @@ def _whole(y: Any) -> Any:
 
 
 DISPATCH = {
+    "frexp": lambda x, y: ng.frexp(x)[0],
     "gcd": lambda x, y: ng.gcd(_whole(x), _whole(y)),
     "lcm": lambda x, y: ng.lcm(_whole(x), _whole(y)),
     "ldexp": lambda x, y: ng.ldexp(x, _whole(y)) + x.ldexp(y),

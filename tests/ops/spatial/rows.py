@@ -145,6 +145,8 @@ COMPLEX: dict[str, list[str]] = {
     **{name: [] for name in _OF_REAL.split()},
 }
 DISPATCH = {
+    "local_response_norm": lambda x, y: _F.local_response_norm(x[None], 2),
+    "constant_pad_nd": lambda x, y: ng.constant_pad_nd(x, (1, 2), 0.5),
     "conv_tbc": lambda x, y: ng.conv_tbc(x[None], y[:, :2].repeat(2, 1)[None, :4], y[0, :2]),
     "native_channel_shuffle": lambda x, y: ng.native_channel_shuffle(x.mT[None, ..., None], 2),
     "adaptive_avg_pool1d": lambda x, y: ng.adaptive_avg_pool1d(x, 2),
@@ -170,6 +172,7 @@ DISPATCH = {
     "max_pool3d": lambda x, y: ng.max_pool3d(x[None, None], (1, 2, 2)),
     "functional max_pool3d": lambda x, y: _F.max_pool3d(x[None, None], (1, 2, 2)),
     "max_pool1d_with_indices": lambda x, y: ng.max_pool1d_with_indices(x, 2)[0],
+    "functional max_pool1d_with_indices": lambda x, y: _F.max_pool1d_with_indices(x, 2)[0],
     "max_pool2d_with_indices": lambda x, y: _F.max_pool2d_with_indices(x[None], 2)[0],
     "max_pool3d_with_indices": lambda x, y: _F.max_pool3d_with_indices(x[None, None], (1, 2, 2))[0],
     "nn.functional.pad": lambda x, y: _F.pad(x, (1, 1), "reflect"),

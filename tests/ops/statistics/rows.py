@@ -39,6 +39,8 @@ ARGUMENTS = {
     "block_diag": "@(m, v, z) | @(m)",
 }
 DISPATCH = {
+    "trapz": lambda x, y: ng.trapz(x, y) + ng.trapz(y, dx=2.0),
+    "cumulative_trapezoid": lambda x, y: ng.cumulative_trapezoid(x, y, dim=0),
     "median": lambda x, y: x.median(),
     "median along a dim": lambda x, y: x.median(1),
     "nanmedian": lambda x, y: ng.nanmedian((x / x) * y) + x.nanmedian(0, True).values,
