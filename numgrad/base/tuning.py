@@ -125,6 +125,8 @@ SUMMING_COLUMNS = 1 << 14
 #: Rows of a part of variances and logsumexp, at least: with `numgrad.kernels.reduce.order.TILE`
 #: columns, what a core's own cache holds. Decides bits. Not measured.
 MOMENT_ROWS = 64
+#: Rows that are multiplied in one go, element by element. Not measured.
+PRODUCT_ROWS = 4096
 #: Angles that one look decides about: whether any is far from 0. Not measured.
 ANGLE_BLOCK = 1024
 #: Blocks that a loop with sines hands on on the stack before they serve again: 256 KiB of float64.

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import THREAD_ELEMENTS_SUM
+from numgrad.base.tuning import PRODUCT_ROWS, THREAD_ELEMENTS_SUM
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import LEAN
@@ -44,7 +44,6 @@ from numgrad.runtime.memory import empty
 __all__ = ["prod", "specialised"]
 
 Dims = tuple[int, ...]
-ROWS = 4096  # that are combined in one go, where their elements are multiplied in turn
 
 
 def _rows(a, out, n, run, lanes, first, last):  # type: ignore[no-untyped-def]
@@ -63,7 +62,7 @@ def _rows(a, out, n, run, lanes, first, last):  # type: ignore[no-untyped-def]
         store(out, row, total)
 
 
-_ROWS = kernel(_rows, LEAN)
+_OF_ROWS = kernel(_rows, LEAN)
 
 
 def _in_memory(array: Array, dims: Dims) -> tuple[Arrangement, int]:
@@ -119,10 +118,10 @@ def _multiplied(flat: Array | Strided, outer: int, n: int, inner: int, run: int)
 
     def rows(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         whole = min(last, len(flat) // part)
-        _ROWS(flat, out[target:], part, min(run, part), lanes, first, whole)
+        _OF_ROWS(flat, out[target:], part, min(run, part), lanes, first, whole)
         if whole < last:  # the last part, which is shorter
             rest, start = len(flat) - whole * part, whole * part
-            _ROWS(flat[start:], out[target + whole :], rest, rest, lanes, 0, 1)
+            _OF_ROWS(flat[start:], out[target + whole :], rest, rest, lanes, 0, 1)
 
     share(rows, flat, outer, n, 1, part, THREAD_ELEMENTS_SUM)
     return out if parts == 1 else _multiplied(out, 1, parts, 1, parts)
@@ -134,8 +133,8 @@ def _columns(flat: Array | Strided, outer: int, n: int, inner: int) -> Array:
 
     def tiles(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         for span in spans_of(n, inner, n, first, last):
-            for row in range(0, n, ROWS):
-                steps = steps_in_turn(min(ROWS, n - row), span.columns, inner, row == 0)
+            for row in range(0, n, PRODUCT_ROWS):
+                steps = steps_in_turn(min(PRODUCT_ROWS, n - row), span.columns, inner, row == 0)
                 begin, results = flat[span.start + row * inner :], out[target + span.target :]
                 PROD.kernel(begin, results, None, steps, n * inner, span.items)
 
@@ -148,7 +147,7 @@ def specialised(blocks: FewElements, dtype: np.dtype[Any]) -> SpecialisedCall:
     outer, n, inner, shape = blocks
     if inner > 1:
         return PROD.specialised(blocks, dtype, dtype, dtype, steps_in_turn(n, inner, inner, True))
-    entry = entry_of(_ROWS, dtype, dtype, int, int, int, int, int)
+    entry = entry_of(_OF_ROWS, dtype, dtype, int, int, int, int, int)
     lanes, empty_ = product_lanes(dtype), np.empty
 
     def call(array: Array) -> Array:
