@@ -122,6 +122,7 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler_machinery.register_pass": "",
         "numba.core.cpu.CPUContext": "create_cpython_wrapper post_lowering",
         "numba.core.dispatcher.Dispatcher": "_reduce_states _rebuild",
+        "numba.core.runtime._nrt_python.c_helpers": "",
         "numba.core.lowering.Lower": "init emit_environment_object create_cpython_wrapper",
         "numba.core.typed_passes.NativeLowering": "run_pass lowering_class",
         "numba.core.typed_passes.NoPythonBackend": "",
@@ -180,7 +181,7 @@ CompileResultCacheImpl: Any = _cache.get("CompileResultCacheImpl", object)
 FunctionCache: Any = _cache.get("FunctionCache", object)
 compile_result: Any = _cache.get("compile_result")
 #: The functions of Numba's run time that machine code may call, by name: their addresses.
-run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
+run_time_helpers: dict[str, int] = (_pipelines or _cache).get("c_helpers", {})
 
 # --- LLVM's lock ---------------------------------------------------------------------------------
 

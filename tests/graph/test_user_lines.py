@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph import frames
 from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.warned import warn
 from numgrad.ops.calls.steps import Steps
+from numgrad.runtime import frames
 
 
 def nested(depth: int, file: str, **options: Any) -> Any:

@@ -74,7 +74,7 @@ def test_numbers_near_the_end_of_the_range_stay_in_it(count: int) -> None:
 def test_powers_have_exponents_from_both_ends(count: int) -> None:
     for base, first, last in ((10.0, -2.0, 3.0), (2.0, 1.0, 7.5), (0.5, 3.0, -3.0)):
         found, expected = (
-            powers(base, first, last, count),
+            powers(base, first, last, count, np.dtype(float)),
             np.logspace(first, last, count, base=base),
         )
         np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -22,7 +22,7 @@ from numba import types
 
 from numgrad.codegen.llvm.function_expressions import parts_of
 from numgrad.codegen.llvm.quick_calls import array_of, itemsize_of
-from numgrad.codegen.numba_private import PyCallWrapper, cgutils
+from numgrad.codegen.numba_private import PyCallWrapper, cgutils, run_time_helpers
 
 __all__ = ["BorrowingWrapper", "raise_failure", "takes"]
 
@@ -217,9 +217,19 @@ def _hand_over(context: Any, builder: Any, api: Any, status: Any) -> None:
 
 
 class _Error(ctypes.Structure):
-    """How Numba's compiled functions say what they raise: pickled, at an address."""
+    """How Numba's compiled functions say what they raise.
 
-    _fields_ = (("pickled", ctypes.c_void_p), ("size", ctypes.c_int32))
+    Pickled, at an address; then, if the arguments are numbers of this call, where these are, what
+    makes objects of them, and how many there are.
+    """
+
+    _fields_ = (
+        ("pickled", ctypes.c_void_p),
+        ("size", ctypes.c_int32),
+        ("numbers", ctypes.c_void_p),
+        ("boxed", ctypes.c_void_p),
+        ("count", ctypes.c_int32),
+    )
 
 
 def raise_failure(code: int, address: int) -> NoReturn:
@@ -236,4 +246,10 @@ def raise_failure(code: int, address: int) -> NoReturn:
         raise SystemError("unknown error when calling native function")
     error = _Error.from_address(address)
     kind, arguments, *_ = pickle.loads(ctypes.string_at(error.pickled, error.size))
+    if error.count > 0:
+        boxed = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(error.boxed)
+        numbers = iter(boxed(error.numbers))
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run_time_helpers["Free"])(address)
+        # In the place of each stands something of LLVM's.
+        arguments = [next(numbers) if isinstance(a, ir.Constant) else a for a in arguments]
     raise kind(*arguments or ())

@@ -92,7 +92,7 @@ class CarriedLoop(_CompiledLoop):
         loop, graph = self.loop, self.graph
         dims = []
         for position, value in enumerate(graph.inputs):
-            is_row = loop.carries <= position < loop.fixed
+            is_row = loop.carries <= position < loop.fixed - loop.counted
             dims.append((value, len(value.shape) + is_row))
         for position, value in enumerate(graph.outputs):
             dims.append((value, len(value.shape) + (position >= loop.carries)))
