@@ -8,6 +8,7 @@ from typing import Any
 
 from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.selection import Selected
+from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.modes.state import modes, restore, watch
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import Tensor, wrap
@@ -56,6 +57,7 @@ class Worlds:
         self.size = size
         self.randomness = randomness
         self._outside = Outside()
+        self._joins = False
         self._may_record = modes.grad
         self._has_tangents = modes.unrecorded is not None  # outside, where they go on in no_grad
         self.made = 0  # how many pieces of memory there are inside
@@ -153,7 +155,18 @@ class Worlds:
             return tensor
         own = wrap(self._array(tensor, False))
         own._counter = tensor._counter
+        if self._joins:
+            own._edge = gradient_edge(tensor)
         return own
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Have tensors from outside hang inside where they hang outside, as in `Recorder`."""
+        before, self._joins = self._joins, True
+        try:
+            yield
+        finally:
+            self._joins = before
 
     def _selected(self, tensor: Tensor) -> Tensor:
         """Return what stands for a tensor inside in bodies that are for some of the examples."""

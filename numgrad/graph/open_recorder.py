@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -29,6 +30,12 @@ class Recorder(Protocol):
 
         What a tensor from outside is to the world outside, nodes that are recorded inside don't
         see.
+        """
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Let nodes that are recorded inside lead to those that tensors from outside hang on.
+
+        For what a node of the graph outside runs again to go back through it.
         """
 
     def elementwise(

@@ -11,6 +11,7 @@ lead there; the gradients at these edges come behind those of the inputs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,8 @@ def pull_through(map_: Map, inputs: Leaves, cotangents: Leaves) -> Leaves:
             for leaf in inputs
         ]
         edges = [gradient_edge(s) if moves(s) else NO_EDGE for s in stand_ins]
-        results = map_(stand_ins)
+        with modes.trace.joined() if modes.trace is not None else nullcontext():
+            results = map_(stand_ins)
     roots = [
         (gradient_edge(result), cotangent)
         for result, cotangent in zip(results, cotangents, strict=True)
@@ -219,7 +221,14 @@ def push_through(map_: Map, inputs: Leaves, tangents: Leaves) -> tuple[Leaves, L
 
 
 def pulled(map_: Map, inputs: Leaves, cotangents: Leaves) -> Leaves:
-    """Return what `Map.pull` does; where grad mode is on, as outputs of one node."""
+    """Return what `Map.pull` does; where grad mode is on, as outputs of one node.
+
+    Of a batch of cotangents, what is recorded is recorded outside, operation by operation.
+    """
+    if modes.trace is not None and modes.trace.has_numbers:
+        if modes.grad:  # what marks keep would be constants in it
+            return pull_through(map_, inputs, cotangents)
+        return map_.pull(inputs, cotangents)
     return apply(_Pull(map_, len(inputs)), [*inputs, *cotangents])
 
 
