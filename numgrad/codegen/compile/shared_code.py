@@ -54,10 +54,8 @@ class SharedCode:
         """
         if self.find(context, name):
             return
-        module, library = (
-            context.create_module(name),
-            (kind or self._library)(context.codegen(), name),
-        )
+        module = context.create_module(name)
+        library = (kind or self._library)(context.codegen(), name)
         library.enable_object_caching()
         with context.push_code_library(library):  # which functions of Numba's are linked to
             write(module)

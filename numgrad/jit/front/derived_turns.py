@@ -22,7 +22,45 @@ from numgrad.jit.front.outside import inside
 __all__ = ["BackwardTurn", "ForwardTurn", "or_zeros"]
 
 
-class BackwardTurn:
+class _DerivedTurn:
+    """What the bodies of both loops have in common.
+
+    Parameters
+    ----------
+    node : Node
+        Of the loop itself.
+    given : sequence of Tensor or None
+        The gradients of its outputs, or the tangents of its inputs.
+    moving : sequence of int
+        Which of its carries are differentiated.
+    numbers : sequence of int
+        What the rows behind those of the loop itself are for.
+    """
+
+    def __init__(
+        self,
+        node: Any,
+        given: Sequence[Tensor | None],
+        moving: Sequence[int],
+        numbers: Sequence[int],
+    ) -> None:
+        self.node, self.given = node, given
+        self.moving, self.numbers = moving, numbers
+        self.stacked: list[int] = []
+        self.summed: list[int] = []
+
+    def enter(self, found: Turn, results: list[Tensor | None]) -> None:
+        """Put what the loop leaves in its places among results."""
+        for places, tensors in (
+            (self.moving, found.carries),
+            (self.stacked, found.stacked),
+            (self.summed, found.summed),
+        ):
+            for k, tensor in zip(places, tensors, strict=True):
+                results[k] = tensor
+
+
+class BackwardTurn(_DerivedTurn):
     """The body of the loop of gradients.
 
     Its carries are the gradients of the `moving` carries. Its rows are the carries and the rows of
@@ -34,23 +72,11 @@ class BackwardTurn:
         Which of the node's inputs each gradient is for that is stacked or summed.
     """
 
-    def __init__(
-        self,
-        node: Any,
-        gradients: Sequence[Tensor | None],
-        moving: Sequence[int],
-        numbers: Sequence[int],
-    ) -> None:
-        self.node, self.gradients = node, gradients
-        self.moving, self.numbers = moving, numbers
-        self.stacked: list[int] = []
-        self.summed: list[int] = []
-
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         node, create_graph = self.node, modes.grad
         carried, total = node.carried, len(node.given)
         start, inputs, turn = _run_again(node, rows)
-        cotangents = dict(enumerate(self.gradients[: carried + node.sums]))
+        cotangents = dict(enumerate(self.given[: carried + node.sums]))
         cotangents |= dict.fromkeys(range(carried)) | dict(zip(self.moving, carries, strict=True))
         cotangents |= dict(zip(self.numbers, rows[total:], strict=True))
         outputs = [*turn.carries, *turn.summed, *turn.stacked, *inputs[:carried]]
@@ -89,7 +115,7 @@ class BackwardTurn:
         return Turn(following, stacked, summed)
 
 
-class ForwardTurn:
+class ForwardTurn(_DerivedTurn):
     """The body of the loop of tangents.
 
     Its carries are the tangents of the `moving` carries. Its rows are the carries and the rows of
@@ -101,18 +127,6 @@ class ForwardTurn:
         Of which of the node's outputs each is the tangent that is summed or stacked.
     """
 
-    def __init__(
-        self,
-        node: Any,
-        tangents: Sequence[Tensor | None],
-        moving: Sequence[int],
-        numbers: Sequence[int],
-    ) -> None:
-        self.node, self.tangents = node, tangents
-        self.moving, self.numbers = moving, numbers
-        self.summed: list[int] = []
-        self.stacked: list[int] = []
-
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         node, record = self.node, modes.grad
         carried, total = node.carried, len(node.given)
@@ -121,7 +135,7 @@ class ForwardTurn:
         tangents = dict(zip(self.moving, carries, strict=True))
         tangents |= dict(zip(self.numbers, rows[total:], strict=True))
         edges = [*[gradient_edge(inputs[k]) for k in own], *node.edges]
-        given = [*[tangents.get(k) for k in own], *self.tangents[total:]]
+        given = [*[tangents.get(k) for k in own], *self.given[total:]]
         outputs = [*turn.carries, *turn.summed, *turn.stacked]
         places = [gradient_edge(each) if each.requires_grad else NO_EDGE for each in outputs]
         found = dict(enumerate(upward.push_forward(places, edges, start=start)(given, record)))

@@ -314,13 +314,7 @@ class _LoopNode(Node):
             count=self.count,
             divided=self.divided,
         )
-        for places, tensors in (
-            (moving, found.carries),
-            (turn.stacked, found.stacked),
-            (turn.summed, found.summed),
-        ):
-            for k, tensor in zip(places, tensors, strict=True):
-                results[k] = tensor
+        turn.enter(found, results)
         return results
 
     def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -337,13 +331,7 @@ class _LoopNode(Node):
             self.tracer, turn, carries, rows, *kind, count=self.count, divided=self.divided
         )
         results: list[Tensor | None] = [None] * self.num_outputs
-        for places, tensors in (
-            (moving, found.carries),
-            (turn.summed, found.summed),
-            (turn.stacked, found.stacked),
-        ):
-            for k, tensor in zip(places, tensors, strict=True):
-                results[k] = tensor
+        turn.enter(found, results)
         return results
 
     def _stacks(self) -> Sequence[Tensor]:
