@@ -263,7 +263,7 @@ def shares_of_an_infinite_norm(row: list[complex], p: float, g: float) -> list[c
 def test_an_infinite_norm_shares_its_gradient_between_equals(
     rows: list[list[complex]], p: float, g: float, keepdim: bool
 ) -> None:
-    """Whatever their signs are; nan has a gradient alone if it is complex, and nothing has if not."""
+    """Whatever their signs are; beside nan, that alone has one, and only if it is complex."""
     is_complex = any(isinstance(number, complex) for row in rows for number in row)
     x = ng.tensor(rows, dtype=ng.complex128 if is_complex else ng.float64, requires_grad=True)
     flat = x.flatten().tolist()
