@@ -10,7 +10,6 @@ import contextlib
 import gc
 import importlib
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
