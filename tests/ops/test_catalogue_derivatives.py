@@ -99,7 +99,6 @@ def test_first_derivative_is_the_central_difference(primitive, data):
         np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(0.5)
 @all_elementwise
 @drawn
 @given(data=st.data())
