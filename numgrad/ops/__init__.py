@@ -24,6 +24,7 @@ _FAMILIES = {
         "masking",
         "putting",
         "rearranging",
+        "repeating",
         "scattering",
         "unraveling",
     ],
