@@ -24,7 +24,6 @@ _FAMILIES = {
         "masking",
         "putting",
         "rearranging",
-        "repeating",
         "scattering",
         "unraveling",
     ],
