@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from numgrad.ops.later import LATER, package_of
+from numgrad.ops.later import LATER, place_of
 from tests.children import ended_well
 from tests.docs import later_names
 
 
 def test_the_names_are_what_the_packages_declare() -> None:
     written = ast.parse(later_names.FILE.read_text())
-    expected = ast.parse(later_names.text())
+    declared = later_names.declared()
+    expected = ast.parse(later_names.text(declared))
     assert ast.dump(written) == ast.dump(expected), "run `python -m tests.docs.stubs`"
-    for name, (package, *kinds) in later_names.DECLARED.items():
-        later = LATER[package]
-        assert package_of(name) == package
+    for name, (place, *kinds) in declared.items():
+        later = LATER[place]
+        assert place_of(name) == place
         assert [kind for kind in later._fields if name in getattr(later, kind)] == kinds
 
 

@@ -9,6 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+# The views are looked up by their names.
+import numgrad.ops.linalg.permuting
+import numgrad.ops.movement.complex_views
+import numgrad.ops.movement.diagonals
+import numgrad.ops.movement.splitting
+import numgrad.ops.movement.strided
+import numgrad.ops.movement.unit_dims
+import numgrad.ops.movement.windows  # noqa: F401
 from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
@@ -118,7 +126,7 @@ _VIEWS: dict[str, Callable[..., Any]] = {
 def _enter(plain: str, parameters: tuple[str, ...]) -> Callable[..., Any]:
     """Make the copy of a function that gives one view or several, and enter it."""
     name = f"{plain}_copy"
-    view = _VIEWS.get(plain) or METHODS.get(plain) or FUNCTIONS[plain]
+    view = _VIEWS.get(plain) or METHODS.find(plain) or FUNCTIONS[plain]
 
     def copied(input: Tensor, out: Any, **given: Any) -> Any:
         found = view(input, **{key: each for key, each in given.items() if each is not None})
