@@ -15,7 +15,7 @@ from numgrad.ops.core.catalogue import CATALOGUE, load_files
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 from numgrad.ops.later_names import NAMES
 
-__all__ = ["LATER", "Later", "listed", "load_all", "load_file", "place_of"]
+__all__ = ["LATER", "Later", "listed", "load_all", "load_file"]
 
 
 class Later(NamedTuple):
@@ -41,20 +41,6 @@ class Later(NamedTuple):
 
 
 LATER: dict[str, Later] = {}
-_PLACES: dict[str, str] = {}
-# What fills each of the fields, and what is asked for the names.
-_TABLES = {
-    "functions": FUNCTIONS.later,
-    "methods": METHODS.later,
-    "in_place": INPLACE.later,
-    "primitives": CATALOGUE.later,
-    "formulas": LATER_FORMULAS,
-}
-
-
-def place_of(name: str) -> str | None:
-    """Return the file or package in which a name is, None if it is in none."""
-    return _PLACES.get(name)
 
 
 def load_file(place: str) -> None:
@@ -63,16 +49,21 @@ def load_file(place: str) -> None:
 
 
 def _read_names() -> None:
+    tables = {
+        "functions": FUNCTIONS.later,
+        "methods": METHODS.later,
+        "in_place": INPLACE.later,
+        "primitives": CATALOGUE.later,
+        "formulas": LATER_FORMULAS,
+    }
     loads: dict[str, Any] = {}
-    for name, (place, *kinds) in NAMES.items():
-        later = LATER.get(place)
-        if later is None:
-            later = LATER[place] = Later([], [], [], [], [])
+    for name, place, *kinds in NAMES:
+        if place not in LATER:
+            LATER[place] = Later([], [], [], [], [])
             loads[place] = functools.partial(load_file, place)
-        _PLACES[name] = place
         for kind in kinds:
-            getattr(later, kind).append(name)
-            _TABLES[kind][name] = loads[place]
+            getattr(LATER[place], kind).append(name)
+            tables[kind][name] = loads[place]
 
 
 _read_names()

@@ -21,6 +21,8 @@ from numgrad.math.functions import FORMULAS, OTHER_NAMES
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 
+Names = list[list[str]]
+
 __all__ = ["FILE", "declared", "load", "text"]
 
 OPS = Path(ops.__file__).parent
@@ -31,7 +33,7 @@ _HEAD = '''\
 Written by ``python -m tests.docs.stubs`` of what the files and packages declare.
 """
 
-NAMES = {
+NAMES = (
 '''
 # The tables of what is public, by the attribute of `Later` that has what a file enters there.
 _TABLES = {
@@ -42,7 +44,7 @@ _TABLES = {
     "formulas": (FORMULAS, OTHER_NAMES),
 }
 
-_IMPORTS = rf"^(?:from|import) {ops.__name__}\.([\w.]+)"
+_IMPORTS = rf"^from {ops.__name__}\.([\w.]+)"
 
 
 def _places() -> Iterable[str]:
@@ -70,15 +72,14 @@ def _entered() -> dict[str, set[str]]:
     return {kind: set().union(*tables) for kind, tables in _TABLES.items()}
 
 
-def load() -> dict[str, list[str]]:
-    """Load all operations, and return for each name the place of it and what it is there.
+def load() -> Names:
+    """Load all operations, and return each name, the place of it, and what it is there.
 
-    A name that two places declare stands for the one that is loaded last, and needs the other.
-    One that asks for a name that no table has yet is loaded when the others have been.
+    A place that asks for a name that no table has yet is loaded when the others have been.
     """
     for table in (FUNCTIONS, METHODS, INPLACE, CATALOGUE):
         table.later.clear()  # nothing is loaded out of turn
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     left, failed = deque(_places()), 0
     while left:
         place, before = left.popleft(), _entered()
@@ -92,22 +93,22 @@ def load() -> dict[str, list[str]]:
             left.append(place)
         for kind, names in _entered().items():
             for name in names - before[kind]:
-                found[name] = [place, *found.get(name, ())[1:], kind]
-    return dict(sorted(found.items()))
+                found.setdefault((name, place), []).append(kind)
+    return [[*where, *kinds] for where, kinds in sorted(found.items())]
 
 
-def declared() -> dict[str, list[str]]:
+def declared() -> Names:
     """Return what a process finds that has imported numgrad, and nothing else."""
     command = [sys.executable, "-m", __name__]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    names: dict[str, list[str]] = json.loads(found.stdout)
+    names: Names = json.loads(found.stdout)
     return names
 
 
-def text(names: dict[str, list[str]]) -> str:
+def text(names: Names) -> str:
     """Return what the file has to be of names; ruff brings it in form."""
-    lines = "".join(f"    {name!r}: {(*entry,)!r},\n" for name, entry in names.items())
-    return f"{_HEAD}{lines}}}\n"
+    lines = "".join([f"    {(*entry,)!r},\n" for entry in names])
+    return f"{_HEAD}{lines})\n"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ _TENSORS = frozenset((
 @lru_cache(4096)
 def is_of_tensors(name: str) -> bool:
     """Whether an attribute of tensors with this name is a tensor, or a method that gives some."""
-    found = getattr(Tensor, name, None)
+    found: Any = getattr(Tensor, name, None)
     return name in _TENSORS or gives_tensors(found.fget if is_a(found, property) else found)
 
 

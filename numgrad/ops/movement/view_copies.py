@@ -9,14 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# The views are looked up by their names.
-import numgrad.ops.linalg.permuting
-import numgrad.ops.movement.complex_views
-import numgrad.ops.movement.diagonals
-import numgrad.ops.movement.splitting
-import numgrad.ops.movement.strided
-import numgrad.ops.movement.unit_dims
-import numgrad.ops.movement.windows  # noqa: F401
 from numgrad.graph.modes.state import interceptors, modes, recording
 from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor

@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# The views are looked up by their names.
-import numgrad.ops.linalg.permuting
-import numgrad.ops.movement.strided
-import numgrad.ops.movement.unit_dims  # noqa: F401
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
