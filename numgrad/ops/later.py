@@ -10,7 +10,7 @@ import functools
 from typing import Any, NamedTuple
 
 from numgrad.graph.upward import upward
-from numgrad.math.functions import LATER_FORMULAS
+from numgrad.math.functions import FORMULAS
 from numgrad.ops.core.catalogue import CATALOGUE, load_files
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 from numgrad.ops.later_names import NAMES
@@ -54,7 +54,7 @@ def _read_names() -> None:
         "methods": METHODS.later,
         "in_place": INPLACE.later,
         "primitives": CATALOGUE.later,
-        "formulas": LATER_FORMULAS,
+        "formulas": FORMULAS.later,
     }
     loads: dict[str, Any] = {}
     for name, place, *kinds in NAMES:

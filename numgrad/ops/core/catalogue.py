@@ -14,6 +14,7 @@ from typing import Any
 
 from numgrad.base.declared import Declared
 from numgrad.ops.calls.dispatch import forget_calls
+from numgrad.runtime.forks import importing
 from numgrad.runtime.interrupts import undisturbed
 
 __all__ = [
@@ -44,8 +45,9 @@ def load_files(package: str, files: Iterable[str]) -> None:
 
 
 def _load_files(package: str, files: Iterable[str]) -> None:
-    for file in files:
-        importlib.import_module(f"{package}.{file}")
+    with importing():
+        for file in files:
+            importlib.import_module(f"{package}.{file}")
 
 
 def _own_module() -> str:
