@@ -6,7 +6,9 @@ takes the place of the function ``numgrad.jit``.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -45,6 +47,26 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Have each of several processes begin to import the files of tests in another place.
+
+    Pytest rewrites and compiles what was not imported before, and keeps that in a folder; so one
+    finds there what another has done, where otherwise all do everything, at the same time.
+    """
+    given = getattr(collector.config, "workerinput", None)
+    if given is None or not isinstance(collector, pytest.Session):
+        return
+    root = collector.config.rootpath
+    folders = [root / each for each in collector.config.args if (root / each).is_dir()]
+    files = sorted({file for folder in folders for file in folder.rglob("test_*.py")})
+    at = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
+    for file in files[at:] if at else ():
+        name = ".".join(file.relative_to(root).with_suffix("").parts)
+        # What can't be imported is asked for again, and reported then.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(name)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _heap_looked_through_seldom(request: pytest.FixtureRequest) -> Iterator[None]:
     """Collect garbage after tens of thousands of new objects, in a sample; else as Python does.
@@ -53,7 +75,7 @@ def _heap_looked_through_seldom(request: pytest.FixtureRequest) -> Iterator[None
     """
     before = gc.get_threshold()
     if request.config.getoption("--cases") == "sample":
-        gc.set_threshold(20_000, 20, 20)
+        gc.set_threshold(60_000, 20, 20)
     yield
     gc.set_threshold(*before)
 
@@ -65,8 +87,9 @@ def _heap_at_rest() -> None:
     Compiling leaves millions of objects that stay for good, and to look through them again and
     again took a sixth of a run.
     """
-    gc.collect()
-    gc.freeze()
+    if any(gc.get_count()[1:]):  # else it was collected a moment ago, or little came since
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -154,7 +154,7 @@ def built(case: Any, seed: int) -> tuple[Any, list[Any]]:
     return sample_case(sample, dtype, seed)
 
 
-@pytest.mark.sampled(0.024)
+@pytest.mark.sampled(0.016)
 @pytest.mark.parametrize("dtype", EAGER_DTYPES)
 @pytest.mark.parametrize("primitive", CATALOGUE.values(), ids=CATALOGUE)
 def test_no_operation_lets_numpy_warn(primitive: Any, dtype: str) -> None:

@@ -28,6 +28,7 @@ CALLS = [
     )
 ]
 every_call = pytest.mark.parametrize(("name", "number"), CALLS)
+ELEMENTWISE = {name for name, each in CATALOGUE.items() if isinstance(each, ElementwisePrimitive)}
 # Their results have a shape that follows from numbers.
 UNBATCHED = {"masked_select": (1,), "masked_select_backward": ()}
 
@@ -54,9 +55,24 @@ def same_as_a_loop(
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.sampled(0.08)
+@pytest.mark.parametrize(
+    ("name", "number"), [each for each in CALLS if each.values[0] in ELEMENTWISE]
+)
+def test_results_of_elementwise_operations(name, number):
+    """One rule is all of theirs."""
+    check_results(name, number)
+
+
 @pytest.mark.sampled(0.09, by="name")
-@every_call
+@pytest.mark.parametrize(
+    ("name", "number"), [each for each in CALLS if each.values[0] not in ELEMENTWISE]
+)
 def test_results(name, number):
+    check_results(name, number)
+
+
+def check_results(name: str, number: int) -> None:
     call = call_of(name, number)
     for in_dims in call.choices():
         mapped = vmap(lambda *x: tuple(call.results(*x)), in_dims)

@@ -258,6 +258,32 @@ def test_gradients_on_their_way_are_freed_as_the_pass_goes_on() -> None:
     assert alive <= 1 and most <= 3
 
 
+@pytest.mark.parametrize("asked", ["some", "all"])
+def test_gradients_of_what_nobody_asked_for_go_at_once(asked: str) -> None:
+    """Nodes behind which nothing is asked for are not run, and keep nothing for the pass."""
+    seen: list[Any] = []
+    alive: list[int] = []
+
+    class Both(ng.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            parts = g * 2, g * 3
+            seen.append(weakref.ref(parts[1]._array))
+            return parts
+
+    x, *others = [leaf(0.5, 2.0) for _ in range(5)]
+    y: Any = x.sin()  # runs last
+    y.register_hook(lambda g: alive.append(sum(ref() is not None for ref in seen)))
+    for other in others:
+        y = Both.apply(y, other.exp())
+    ng.autograd.grad(y.sum(), [x] if asked == "some" else [x, *others])
+    assert len(seen) == 4 and alive[0] <= 1  # that of the node before
+
+
 def test_deleting_the_end_of_a_long_graph_frees_it_in_a_loop() -> None:
     """One destructor inside the other, 300,000 deep, would end the process."""
     w = leaf(1.0)

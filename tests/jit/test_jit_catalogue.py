@@ -106,7 +106,7 @@ def sample_case(sample: Any) -> tuple[Callable[..., Any], list[Any]]:
     return with_derivatives(lambda *given: function(*given, **keywords)), tensors
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.2)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_traces_of_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     derived, tensors = elementwise_case(primitive)

@@ -138,6 +138,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("ndim", [32, 33, 64])
 @pytest.mark.parametrize("name", COMPILED)
 def test_many_dims_under_jit(name: str, ndim: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -161,9 +163,40 @@ def test_numbers_of_what_is_computed_from_captured_tensors_are_refused(ask: str)
         ng.jit(lambda x: x * ASKS[ask](captured + x))(ng.ones(2))
 
 
-def test_numbers_of_a_captured_tensor_are_those_of_each_call() -> None:
-    captured = ng.ones(2)
-    compiled = ng.jit(lambda x: x * float(captured.numpy().sum()) + captured.tolist()[0] + captured)
-    for number in (1.0, 4.0, 7.0):
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "complex": lambda c: complex(c).real,
+    "index": operator.index,
+    "position": lambda c: [3.0, 5.0, 7.0, 9.0, 11.0][c],
+    "item": lambda c: c.item(),
+    "list": lambda c: c.tolist(),
+    "array": lambda c: float(c.numpy()),
+    "as an array": lambda c: float(np.asarray(c)),
+    "range": lambda c: sum(range(c)),
+    "floor": lambda c: math.floor(c),
+    "words": lambda c: float(f"{c.item():.1f}"),
+    "buffer": lambda c: ng.frombuffer(c.numpy().data, dtype=ng.int64).sum(),
+}
+
+
+@pytest.mark.parametrize("way", NUMBERS)
+def test_numbers_of_a_captured_tensor_are_those_of_each_call(way: str) -> None:
+    """Alone and beside the tensor itself, however they are asked for."""
+    captured = ng.tensor(1)
+    compiled = ng.jit(lambda x: x * NUMBERS[way](captured) + captured)
+    alone = ng.jit(lambda x: x * NUMBERS[way](captured))
+    for number in (1, 4, 0, 3, 1):
         captured.fill_(number)
-        assert compiled(ng.ones(1)).tolist() == [4 * number, 4 * number]
+        wanted = 2.0 * float(NUMBERS[way](captured))
+        assert compiled(ng.tensor([2.0])).tolist() == [wanted + number]
+        assert alone(ng.tensor([2.0])).tolist() == [wanted]
+
+
+def test_the_numbers_of_a_captured_buffer_are_those_of_each_call() -> None:
+    memory = bytearray(np.array([1.0, 2.0]))
+    compiled = ng.jit(lambda x: x * ng.frombuffer(memory, dtype=ng.float64))
+    for numbers in ([1.0, 2.0], [3.0, 5.0], [0.0, -1.0]):
+        memory[:] = np.array(numbers).tobytes()
+        assert compiled(ng.ones(2, dtype=ng.float64)).tolist() == numbers

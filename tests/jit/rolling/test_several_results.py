@@ -64,6 +64,7 @@ def test_both_halves_of_a_gradient_become_loops_whatever_turns_call(name: str) -
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["slogdet", "max", "solve"])
 def test_their_gradients_are_those_of_the_python_loop(name: str) -> None:
     gradient = ng.func.value_and_grad(_program(STEPS[name], 50))
@@ -97,6 +98,7 @@ def test_a_filter_that_takes_determinants_compiles_in_constant_size() -> None:
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.usefixtures("traced")
 def test_directions_within_directions_are_few_operations() -> None:
     """Each is a loop of tangents for either branch, whatever the branch does."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numba.core.caching import NullCache
@@ -28,13 +28,15 @@ from numgrad.kernels.reduce import argextrema, moments, operations, reductions
 from numgrad.kernels.reduce.driver import parts_of, spans_of
 from numgrad.kernels.reduce.order import PART, TILE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
-from tests.cases import thinned
+from tests.cases import examples, thinned
 
 FLOATS = [np.dtype(name) for name in ("float32", "float64")]
 COMPLEX = [np.dtype(name) for name in thinned(("complex128", "complex64"), 2)]
 INTEGERS = [np.dtype(name) for name in thinned(("bool", "uint8", "int32"), 2)]
 REAL = INTEGERS + FLOATS
 EVERY = REAL + COMPLEX
+# For tests of several operations whose kernels differ in one instruction.
+few = settings(max_examples=examples(100, in_sample=6))
 
 Reduce = Callable[..., np.ndarray]
 
@@ -157,6 +159,7 @@ def test_mean_averages(case: tuple[np.ndarray, tuple[int, ...], bool]) -> None:
 
 @pytest.mark.parametrize("name", ["amax", "amin"])
 @given(case=cases(REAL, min_side=1))
+@few
 def test_extremes(name: str, case: tuple[np.ndarray, tuple[int, ...], bool]) -> None:
     array, dims, keepdim = case
     expected = getattr(np, name)(array, dims, keepdims=keepdim)
@@ -165,6 +168,7 @@ def test_extremes(name: str, case: tuple[np.ndarray, tuple[int, ...], bool]) -> 
 
 @pytest.mark.parametrize("name", ["all", "any", "count_nonzero"])
 @given(case=cases(EVERY))
+@few
 def test_truth(name: str, case: tuple[np.ndarray, tuple[int, ...], bool]) -> None:
     array, dims, keepdim = case
     expected = getattr(np, name)(array, axis=dims, keepdims=keepdim)
@@ -251,6 +255,7 @@ def test_positions(name: str, array: np.ndarray, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", ["max", "min"])
 @given(array=arrays(REAL, min_side=1), data=st.data())
+@few
 def test_extremes_with_positions(name: str, array: np.ndarray, data: st.DataObject) -> None:
     assume(array.ndim > 0)
     dim = data.draw(st.integers(0, array.ndim - 1))

@@ -118,5 +118,49 @@ def test_what_is_written_to_may_be_taken_by_several_steps(of_view: bool) -> None
             np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-14)
 
 
+@declare(
+    "_beside_detached(Tensor input, Tensor other)",
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def _beside_detached(input: Any, other: Any) -> Any:
+    """Return input (sin(other) + other), where the gradient of the sine is left out."""
+    return ng.mul(input, ng.sin(other.detach()) + other)
+
+
+@declare(
+    "_itself_detached(Tensor input, Tensor other)",
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def _itself_detached(input: Any, other: Any) -> Any:
+    """Return sin(input) other, where no gradient goes to what is written to."""
+    return ng.mul(ng.sin(input.detach()), other)
+
+
+@pytest.mark.parametrize("rule", [_beside_detached, _itself_detached])
+def test_what_a_step_detaches_is_remembered(rule: Any) -> None:
+    """Of another operand, and of what is about to be written to."""
+    name = f"{rule.__name__}_"
+    (in_place,) = [each for each in _in_place_functions() if each.__name__ == name]
+    for number in range(6):
+        x = ng.tensor([0.5, -1.0, 2.0 + number], dtype=ng.float64, requires_grad=True)
+        y = ng.tensor([1.5, 0.25, -1.0], dtype=ng.float64, requires_grad=True)
+        factor = y * 1
+        written, result = x * 1, rule(x * 1, y * 1)
+        in_place(written, factor)
+        assert written.tolist() == result.tolist()
+        found = ng.autograd.grad(written.sum(), (x, y), allow_unused=True)
+        wanted = ng.autograd.grad(result.sum(), (x, y), allow_unused=True)
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert (None if ours is None else ours.tolist()) == (
+                None if theirs is None else theirs.tolist()
+            )
+
+
 def _in_place_functions() -> list[Any]:
     return [each for each, one in DECLARED.items() if one.writes]

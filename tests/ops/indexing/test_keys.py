@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
+from math import prod
 from types import ModuleType
 
 import pytest
@@ -52,3 +53,18 @@ def test_masks_have_the_dims_that_they_stand_for(torch: ModuleType, mask: str) -
     if mask in MASKS[:3:2]:  # the others are refused in other words
         for value in ("torch.tensor(5.)", "torch.arange(1.)", "torch.arange(2.)"):
             compare(torch, f"torch.zeros(3,4).index_put(({mask},),{value})")
+
+
+@pytest.mark.parametrize("lies", list(permutations(range(3))))
+@pytest.mark.parametrize("rest", [(), (4,), (4, 2)])
+@pytest.mark.parametrize("pair", [False, True])
+def test_what_is_taken_lies_as_the_positions_do(
+    lies: tuple[int, ...], rest: tuple[int, ...], pair: bool
+) -> None:
+    """As in PyTorch: by permuted positions that is had which in order is had and then permuted."""
+    positions = ng.arange(24).reshape(2, 3, 4) % 5
+    x = ng.arange(float(5 * (5 if pair else 1) * prod(rest))).reshape(*[5] * (1 + pair), *rest)
+    indices = (positions, positions.clone()) if pair else (positions,)
+    in_order = x[indices].permute(*lies, *range(3, 3 + len(rest)))
+    found = x[tuple([each.permute(lies) for each in indices])]
+    assert found.tolist() == in_order.tolist() and found.stride() == in_order.stride()

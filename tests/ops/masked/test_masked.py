@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from types import ModuleType
 from typing import Any
@@ -123,6 +124,24 @@ def test_calls_are_pytorchs(torch: ModuleType, name: str, part: int) -> None:
         assert ours == theirs, call
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5, err_msg=str(call))
+
+
+NARROWER = ("norm", "normalize", "median", "argmax", "argmin", "logaddexp")  # which can't be told
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", None])
+@pytest.mark.parametrize("name", [each for each in masked.__all__ if each not in NARROWER])
+def test_a_dtype_is_that_of_the_result(name: str, dtype: str | None) -> None:
+    """Of every function that takes one, and may lose digits; without one it is the input's."""
+    function, wanted = getattr(ng.masked, name), dtype and getattr(ng, dtype)
+    if "dtype" not in inspect.signature(function).parameters:
+        return
+    x, more = ng.tensor(ROWS, dtype=ng.float64), OF_ROWS.get(name, (1,))
+    mask, given = ng.tensor(KEPT), {} if dtype is None else {"dtype": wanted}
+    found = function(x, *more, mask=mask, **given)
+    assert found.dtype == (wanted or ng.float64)
+    expected = function(x, *more, mask=mask)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
 
 
 ROWS = np.array([[1.0, -2.0, 0.5, 3.0], [0.25, 4.0, -1.0, 2.0], [1.5, 0.75, 2.5, -0.5]])

@@ -6,6 +6,7 @@ What PyTorch calls undefined (operands that it can't tell the overlap of) is not
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -97,3 +98,35 @@ def lines() -> list[str]:
 @pytest.mark.parametrize("line", lines())
 def test_what_shares_memory_is_written_or_refused_as_in_pytorch(torch: Any, line: str) -> None:
     assert answer(ng, line, SETUP) == answer(torch, line, SETUP)
+
+
+WARNED: dict[str, tuple[str, Any]] = {
+    "index_put": ("[indices] = tensor", lambda x: x.index_put_((ng.tensor([0]),), ng.ones(1))),
+    "masked_fill": ("[mask] = scalar", lambda x: x.masked_fill_(ng.tensor([True, False]), 2.0)),
+    "index_fill": ("[mask] = scalar", lambda x: x.index_fill_(0, ng.tensor([1]), 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_a_write_by_an_index_to_what_is_shown_twice_says_what_is_like_it(name: str) -> None:
+    like, write = WARNED[name]
+    before = ng.is_warn_always_enabled()
+    ng.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=rf"^Use of {name}_ on .*{re.escape(f'tensor{like}')}"):
+            write(ng.zeros(1).expand(2))
+    finally:
+        ng.set_warn_always(before)
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "mul", "add", "fmod"])
+def test_what_is_written_to_is_the_first_output_of_its_node(name: str) -> None:
+    """Where a comparison cuts the gradient off, too, and beside other ways to the leaf."""
+    for operand in (2.0, ng.tensor([2.0, 1.0]), ng.ones(2, requires_grad=True)):
+        x = ng.tensor([2.0, 3.0], requires_grad=True)
+        y = x * 1
+        getattr(y, f"{name}_")(operand)
+        assert y.output_nr == 0 and type(y.grad_fn).__name__.startswith(name.capitalize())
+        outputs, expected = (y * 3 + x).sum(), getattr(ng, name)(x, operand) * 3 + x
+        (found,) = ng.autograd.grad(outputs, x)
+        assert found.tolist() == ng.autograd.grad(expected.sum(), x)[0].tolist()

@@ -77,6 +77,7 @@ def test_what_is_named_is_written_as_in_pytorch(torch: Any, window: str, write: 
 
 @pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(("window", "write"), [*itertools.product(WINDOWS[:5], WRITES)])
+@pytest.mark.usefixtures("traced")
 def test_traced_functions_write_the_same(window: str, write: str) -> None:
     names: dict[str, Any] = {"torch": ng}
     lines = f"def f_of(x):\n    x = x * 1\n    w = {window}\n    {write}\n    return x\n"

@@ -91,6 +91,7 @@ def test_what_is_refused_and_how_is_pytorchs(torch: Any) -> None:
 
 
 @pytest.mark.sampled(0.5)
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["gru", "lstm"])
 def test_second_order_tangents_and_traces_are_those_of_the_steps(name: str) -> None:
     values, states = arrays(name, 1, True, True, 0, "float64")

@@ -238,6 +238,45 @@ def test_an_infinite_norm_finds_what_stands_anywhere(p: float, count: int) -> No
         assert x.detach().norm(p).isnan()
 
 
+def shares_of_an_infinite_norm(row: list[complex], p: float, g: float) -> list[complex]:
+    """Return the gradient by its words: g, in equal parts, to those of that magnitude."""
+    sizes = [abs(number) for number in row]
+    found = [size for size in sizes if math.isnan(size)] or [(max if p > 0 else min)(sizes)]
+    chosen = [size == found[0] or math.isnan(size) for size in sizes]
+    return [
+        ng.sgn(ng.tensor(number)).item() * (g / sum(chosen)) if each else 0
+        for number, each in zip(row, chosen, strict=True)
+    ]
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([0.0, 1, -1, 2, -2, 2j, -1j, NAN]), min_size=3, max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+    p=st.sampled_from([INF, -INF]),
+    g=st.sampled_from([1.0, -3.0]),
+    keepdim=st.booleans(),
+)
+@settings(max_examples=examples(200))
+def test_an_infinite_norm_shares_its_gradient_between_equals(
+    rows: list[list[complex]], p: float, g: float, keepdim: bool
+) -> None:
+    """Whatever their signs are; beside nan, that alone has one, and only if it is complex."""
+    is_complex = any(isinstance(number, complex) for row in rows for number in row)
+    x = ng.tensor(rows, dtype=ng.complex128 if is_complex else ng.float64, requires_grad=True)
+    flat = x.flatten().tolist()
+    whole = [shares_of_an_infinite_norm(flat[k : k + 3], p, g) for k in range(0, len(flat), 3)]
+    for norm in (ng.norm, ng.linalg.vector_norm):
+        y = norm(x, p, 1, keepdim)
+        (slope,) = ng.autograd.grad(y, x, ng.full_like(y, g))
+        np.testing.assert_array_equal(slope.numpy(), np.array(whole))
+        (slope,) = ng.autograd.grad(norm(x, p), x, ng.tensor(g, dtype=ng.float64))
+        expected = np.array(shares_of_an_infinite_norm(flat, p, g)).reshape(x.shape)
+        np.testing.assert_allclose(slope.numpy(), expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 2.5, 3, INF])
 def test_the_gradient_of_a_norm_at_0_is_0_and_what_comes_from_above_nan_stays(p: float) -> None:
     x = ng.zeros(3, dtype=ng.float64, requires_grad=True)

@@ -105,6 +105,27 @@ def test_what_fits_nowhere_is_told_in_pytorchs_words(torch: ModuleType) -> None:
         compare(torch, lambda m, *t: m.nn.functional.conv2d(*t), arrays)
 
 
+@pytest.mark.parametrize("dilation", [(0, 1, 1), (2, 0, 1), (1, 3, 0), (0, 0, 0)])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("form", ["", "_transpose"])
+def test_windows_without_an_extent_are_refused(
+    form: str, dims: int, dilation: tuple[int, ...]
+) -> None:
+    given = dilation[3 - dims :]
+    call = getattr(F, f"conv{form}{dims}d")
+    operands = ng.ones(1, 1, *(5,) * dims), ng.ones(1, 1, *(2,) * dims)
+    if 0 not in given:
+        assert call(*operands, dilation=given).shape[:2] == (1, 1)
+        return
+    with pytest.raises(RuntimeError, match="dilation") as caught:
+        call(*operands, dilation=given)
+    names = ("dilation_depth", "dilation_height", "dilation_width")
+    shown = list(zip(names, (1, 1, *given)[-3:], strict=True))[-max(dims, 2) :]
+    if form:
+        said = ", ".join(f"{name}: {each}" for name, each in shown)
+        assert str(caught.value) == f"dilation should be greater than zero, but got {said}"
+
+
 def test_a_convolution_is_the_sum_it_is_defined_as() -> None:
     random = np.random.default_rng(1)
     x, weight = random.standard_normal((2, 4, 7, 6)), random.standard_normal((6, 2, 3, 2))
