@@ -28,13 +28,7 @@ from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.driver import parts_of, rows_at_once, spans_of
 from numgrad.kernels.reduce.few_elements import SpecialisedCall, few_elements
 from numgrad.kernels.reduce.moments import logarithms, take_logarithms
-from numgrad.kernels.reduce.operations import (
-    ITSELF,
-    MAX,
-    SHIFTED_EXP,
-    SUM,
-    SUM_EXPONENTIALS,
-)
+from numgrad.kernels.reduce.operations import ITSELF, MAX, SHIFTED_EXP, SUM, SUM_EXPONENTIALS
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
 from numgrad.math.real.exponentials import EXP

@@ -34,13 +34,12 @@ from numgrad.ops.nn.activations import (
 from numgrad.ops.nn.alignments import ctc_loss
 from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.bags import embedding_bag
-from numgrad.ops.nn.classes import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    kl_div,
-    nll_loss,
+from numgrad.ops.nn.class_margins import (
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
 )
+from numgrad.ops.nn.classes import cross_entropy, nll_loss
 from numgrad.ops.nn.distances import cosine_similarity, normalize, pairwise_distance
 from numgrad.ops.nn.dropping import (
     alpha_dropout,
@@ -57,9 +56,6 @@ from numgrad.ops.nn.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
@@ -71,6 +67,11 @@ from numgrad.ops.nn.normalised import (
     instance_norm,
     layer_norm,
     rms_norm,
+)
+from numgrad.ops.nn.probabilities import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
 )
 from numgrad.ops.nn.rectified import celu_, hardshrink, prelu, rrelu_, selu_, threshold_
 from numgrad.ops.nn.regression import (

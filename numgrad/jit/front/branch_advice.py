@@ -101,20 +101,18 @@ def _statement_at(tree: ast.AST, place: Place) -> _Found | None:
     for node in ast.walk(tree):  # from the outermost on
         if isinstance(node, ast.While) and _spans(node, place):
             loop = node
-        if isinstance(node, ast.IfExp) and _contains(node.test, place):
+        if isinstance(node, ast.IfExp) and _asks_at(node, place):
             found = _Found(node, None, None)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if not isinstance(block, list):
                 continue
             for number, each in enumerate(block):
-                if isinstance(each, ast.For) and _is_range(each.iter):
-                    test = each.iter
-                elif isinstance(each, (ast.If, ast.While)):
-                    test = each.test
+                if isinstance(each, ast.For):
+                    is_it = _is_range(each.iter) and _contains(each.iter, place)
                 else:
-                    continue
-                if _contains(test, place):
+                    is_it = isinstance(each, (ast.If, ast.While)) and _asks_at(each, place)
+                if is_it:
                     following = block[number + 1] if number + 1 < len(block) else None
                     found = _Found(each, following, loop)
     return found
@@ -122,6 +120,15 @@ def _statement_at(tree: ast.AST, place: Place) -> _Found | None:
 
 def _spans(node: ast.stmt, place: Place) -> bool:
     return node.lineno <= place[0] and place[1] <= (node.end_lineno or node.lineno)
+
+
+def _asks_at(node: ast.If | ast.While | ast.IfExp, place: Place) -> bool:
+    """Whether the test of a branch or loop contains a place.
+
+    Where a name, a call or an attribute is tested, the place is the whole of it.
+    """
+    whole = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+    return place == whole or _contains(node.test, place)
 
 
 def _contains(node: ast.expr, place: Place) -> bool:
@@ -206,7 +213,9 @@ def _branch(func: str, statement: ast.If, following: ast.stmt | None, known: Any
 def _loop(func: str, statement: ast.While, known: Any) -> list[str]:
     """Return a `while` as a call of `while_loop`."""
     carried = [name for name in stored_in(statement.body) if name in known]
-    step = written_as_function("body_fn", carried, statement.body, carried)
+    named = [node for node in ast.walk(statement.test) if isinstance(node, ast.NamedExpr)]
+    body = [*[ast.Assign([each.target], each.value, lineno=0) for each in named], *statement.body]
+    step = written_as_function("body_fn", carried, body, carried)
     if not carried or leave(statement.body):
         step = outline("body_fn", carried, "one step; what would leave the loop is its condition")
     return [*step, _while_loop(func, carried, _test(statement.test, known))]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any, ClassVar
 
+import numpy as np
+
 from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
 from numgrad.graph.modes.state import call_interceptors
@@ -123,8 +125,10 @@ class Call:
 
 
 def _meta(tensor: Tensor) -> OutputMeta:
-    place = place_of(tensor._array)
-    return place.shape, place.dtype
+    array = tensor._array
+    if type(array) is not np.ndarray:
+        array = place_of(array)
+    return array.shape, array.dtype
 
 
 class PrimitiveNode(Node):
@@ -185,7 +189,12 @@ class PrimitiveNode(Node):
                 continue
             if position in plan.laid:
                 result = self._laid(result, position, environment)
-            results[position] = result if shapes is None else fitted(result, *shapes[position])
+            if shapes is not None:
+                array = result._array
+                shape, dtype = shapes[position]
+                if array.shape != shape or array.dtype != dtype:
+                    result = fitted(result, shape, dtype)
+            results[position] = result
         return results
 
     def _rules(self, environment: dict[str, Any]) -> Iterable[tuple[int, Rule, tuple[str, ...]]]:

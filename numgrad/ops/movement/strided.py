@@ -66,6 +66,9 @@ AS_STRIDED: Primitive = Primitive(
 @silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
     found = scatter.move_strided(array, source, target, shared)
+    itemsize = found.itemsize
+    if found.strides == tuple([step * itemsize for step in target[1]]):  # so it lies already
+        return found
     memory = _lies_as_moved(target, array.dtype)
     if memory.strides == found.strides:
         return found

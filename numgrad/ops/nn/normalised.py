@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base import dtypes
 from numgrad.base.layouts import (
     channels_last,
     channels_last_3d,
@@ -16,12 +15,22 @@ from numgrad.base.layouts import (
     contiguous_format,
     is_in_order,
 )
-from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.shape import unsafe_view
 from numgrad.ops.nn.gradient_layouts import gradient_as_images, gradient_by_rows
+from numgrad.ops.nn.normal_steps import (
+    Normalised,
+    along_channels,
+    as_channels,
+    check_channels,
+    check_several,
+    moments_of,
+    narrowed_as,
+    scaled,
+    update_running,
+    widened,
+)
 from numgrad.ops.pointwise.exponential import rsqrt
-from numgrad.ops.reduction.moments import var_mean
 from numgrad.ops.reduction.reductions import mean
 from numgrad.ops.signatures.declared import declare
 
@@ -36,10 +45,6 @@ __all__ = [
     "of_own_channels",
     "rms_norm",
 ]
-
-
-# The result, the means, and the reciprocals of deviations.
-Normalised = tuple[Tensor, Tensor, Tensor]
 
 
 def _check_last(
@@ -67,34 +72,6 @@ def _check_last(
     return [*range(len(sizes) - len(wanted), len(sizes))]
 
 
-def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    if weight is not None:
-        result = result * weight
-    return result if bias is None else result + bias
-
-
-def _wide(input: Tensor) -> Tensor:
-    """Return float16 in float32, which holds the squares; others as they are."""
-    return input.to(dtypes.float32) if input._array.dtype.itemsize == 2 else input
-
-
-def _given(input: Tensor, *found: Tensor) -> Normalised:
-    """Return what was computed of a `_wide` input in the dtype of the input."""
-    if input._array.dtype.itemsize == 2:
-        found = tuple([each.to(input.dtype) for each in found])
-    result, middle, factor = found
-    return result, middle, factor
-
-
-def _moments(input: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return variances and means: of nothing, too, without the warning of `var_mean`."""
-    if input._array.size:
-        moments: tuple[Tensor, Tensor] = var_mean(input, dims, correction=0, keepdim=True)
-        return moments
-    middle = mean(input, dims, True)
-    return mean((input - middle) ** 2, dims, True), middle
-
-
 def of_last_dims(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -108,14 +85,14 @@ def of_last_dims(
         raise NotImplementedError(
             f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
         )
-    wide = _wide(gradient_by_rows(input).contiguous())
+    wide = widened(gradient_by_rows(input).contiguous())
     if weight is not None:
         weight = gradient_by_rows(weight)
     if bias is not None:
         bias = gradient_by_rows(bias)
-    variance, middle = _moments(wide, dims)
+    variance, middle = moments_of(wide, dims)
     factor = rsqrt(variance + eps)
-    return _given(input, _scaled((wide - middle) * factor, weight, bias), middle, factor)
+    return narrowed_as(input, scaled((wide - middle) * factor, weight, bias), middle, factor)
 
 
 @declare(
@@ -194,40 +171,12 @@ def rms_norm(
         raise NotImplementedError(f"\"rms_norm\" not implemented for '{name}'")
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
-    wide = _wide(input.contiguous())
-    result = _scaled(wide * rsqrt(mean(wide * wide, dims, True) + eps), weight, None)
+    wide = widened(input.contiguous())
+    result = scaled(wide * rsqrt(mean(wide * wide, dims, True) + eps), weight, None)
     return result if wide._array.dtype == input._array.dtype else result.to(input.dtype)
 
 
 # --- channels ------------------------------------------------------------------------------------
-
-
-def _of_channels(part: Tensor, ndim: int) -> Tensor:
-    """Return a vector with an element for each channel as it broadcasts to an input."""
-    return part.reshape((*[1] * min(ndim - 1, 1), part._array.size, *[1] * (ndim - 2)))
-
-
-def _check_channels(count: int, parts: dict[str, Tensor | None]) -> None:
-    for name, part in parts.items():
-        if part is not None and part._array.size != count:
-            raise RuntimeError(f"{name} should contain {count} elements not {part._array.size}")
-
-
-def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
-    """Move a running mean towards what was found."""
-    if running is not None:
-        with no_grad():
-            running.mul_(1 - momentum).add_(found.detach() * momentum)
-
-
-def _check_several(sizes: Sequence[int], shown: Any) -> None:
-    count = sizes[0]
-    for length in sizes[2:]:
-        count *= length
-    if count == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {shown}"
-        )
 
 
 def _format_of(input: Tensor) -> Any:
@@ -258,30 +207,25 @@ def of_channels(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
     shape = input._array.shape
     count = shape[1] if len(shape) > 1 else 0
-    _check_channels(count, {**parts, "weight": weight, "bias": bias})
+    check_channels(count, {**parts, "weight": weight, "bias": bias})
     if not training:
         assert running_mean is not None and running_var is not None
-        middle, variance = (_of_channels(each, len(shape)) for each in (running_mean, running_var))
-        factor = rsqrt(_wide(variance) + eps)
-        scale, shift = _as_channels(input, weight, bias)
-        result = _scaled((_images(input) - middle) * factor, scale, shift)
-        return _given(input, result, middle, factor)
+        ndim = len(shape)
+        middle, variance = (along_channels(each, ndim) for each in (running_mean, running_var))
+        factor = rsqrt(widened(variance) + eps)
+        scale, shift = as_channels(input, weight, bias)
+        result = scaled((_images(input) - middle) * factor, scale, shift)
+        return narrowed_as(input, result, middle, factor)
     result, middle, factor, variance = _by_own_channels(input, weight, bias, eps)
     rows = input._array.size // max(count, 1)
-    _update(running_mean, middle.reshape(-1), momentum)
-    _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
-    return _given(input, result, middle, factor)
+    update_running(running_mean, middle.reshape(-1), momentum)
+    update_running(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
+    return narrowed_as(input, result, middle, factor)
 
 
 def _images(input: Tensor) -> Tensor:
     """Return images as channels of theirs are normalised."""
-    return _wide(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
-
-
-def _as_channels(input: Tensor, *parts: Tensor | None) -> list[Tensor | None]:
-    """Return what there is of vectors as it broadcasts to an input."""
-    ndim = input._array.ndim
-    return [None if each is None else _of_channels(each, ndim) for each in parts]
+    return widened(gradient_as_images(input).contiguous(memory_format=_format_of(input)))
 
 
 @declare(
@@ -295,10 +239,10 @@ def _by_own_channels(
 ) -> tuple[Tensor, ...]:
     """Return what `batch_norm` does in training, wide, with what it found of the channels."""
     wide = _images(input)
-    variance, middle = _moments(wide, [0, *range(2, input._array.ndim)])
+    variance, middle = moments_of(wide, [0, *range(2, input._array.ndim)])
     factor = rsqrt(variance + eps)
-    scale, shift = _as_channels(input, weight, bias)
-    return _scaled((wide - middle) * factor, scale, shift), middle, factor, variance
+    scale, shift = as_channels(input, weight, bias)
+    return scaled((wide - middle) * factor, scale, shift), middle, factor, variance
 
 
 @declare(
@@ -349,7 +293,7 @@ def batch_norm(
     """
     shape = input._array.shape
     if training:
-        _check_several(shape, input.shape)
+        check_several(shape, input.shape)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
@@ -384,14 +328,14 @@ def of_groups(
                 f"but got {name} of shape {list(part._array.shape)} and input of shape "
                 f"{list(shape)}"
             )
-    groups = _wide(gradient_as_images(input)).reshape(
+    groups = widened(gradient_as_images(input)).reshape(
         shape[0], num_groups, math.prod(shape[1:]) // num_groups
     )
-    variance, middle = _moments(groups, [2])
+    variance, middle = moments_of(groups, [2])
     factor = rsqrt(variance + eps)
     result = unsafe_view((groups - middle) * factor, shape)
-    scale, shift = _as_channels(input, weight, bias)
-    return _given(input, _scaled(result, scale, shift), middle, factor)
+    scale, shift = as_channels(input, weight, bias)
+    return narrowed_as(input, scaled(result, scale, shift), middle, factor)
 
 
 @declare(
@@ -433,7 +377,7 @@ def group_norm(
         )
     _check_groups(num_groups)
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
-    _check_several(sizes, sizes)
+    check_several(sizes, sizes)
     return of_groups(input, num_groups, weight, bias, eps)[0]
 
 
@@ -455,21 +399,20 @@ def of_own_channels(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
     parts = {"running_mean": running_mean, "running_var": running_var}
-    _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
-    wide = _wide(gradient_by_rows(input, True).contiguous())
-    scale, shift = _as_channels(input, weight, bias)
+    check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
+    wide = widened(gradient_by_rows(input, True).contiguous())
+    scale, shift = as_channels(input, weight, bias)
     if not use_input_stats:
         assert running_mean is not None and running_var is not None
-        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+        middle, variance = (along_channels(each, ndim) for each in (running_mean, running_var))
     else:
-        variance, middle = _moments(wide, [*range(2, ndim)])
+        variance, middle = moments_of(wide, [*range(2, ndim)])
         found = variance * (count / max(count - 1, 1))
-        _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
-        _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
-    factor = rsqrt(_wide(variance) + eps)
-    return _given(input, _scaled((wide - middle) * factor, scale, shift), middle, factor)[0].view(
-        shape
-    )
+        update_running(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
+        update_running(running_var, found.reshape(shape[:2]).mean(0), momentum)
+    factor = rsqrt(widened(variance) + eps)
+    result = scaled((wide - middle) * factor, scale, shift)
+    return narrowed_as(input, result, middle, factor)[0].view(shape)
 
 
 @declare(

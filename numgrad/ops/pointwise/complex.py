@@ -13,6 +13,7 @@ from numgrad.graph.inplace import bump_version
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.loop_order import copy_order
+from numgrad.kernels.move.memory_order import is_by_rows
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
 from numgrad.ops.core.out_argument import (
@@ -167,7 +168,10 @@ def zero_of(g: Any) -> Any:
     """Return 0 in the shape and dtype of `g`: the gradient of a piecewise constant operation."""
     if isinstance(g, Symbol):
         return literal(0.0)
-    return laid_out(fresh(np.zeros(g._array.shape, g._array.dtype)), g)
+    array = g._array
+    zeros = fresh(np.zeros(array.shape, array.dtype))
+    lies_so = type(array) is np.ndarray and is_by_rows(array.shape, (array,))
+    return zeros if lies_so else laid_out(zeros, g)
 
 
 def is_complex(value: Any) -> bool:

@@ -45,6 +45,31 @@ PROGRAMS = {
         "return x + y",
     ),
     "while": ("x = x * 1", "while x.abs().max() > 1:\n    x = x / 2", "return x"),
+    "of a name": (
+        "is_big = x.max() > 1",
+        "if is_big:\n    x = x * 2\n    x = x + 1",
+        "return x",
+    ),
+    "of names": (
+        "is_big, is_small = x.max() > 1, x.min() < 0",
+        "if is_big and not is_small:\n    x = x * 2",
+        "return x",
+    ),
+    "of a call": (
+        "def is_big(x):\n    return x.max() > 1",
+        "if is_big(x):\n    x = x * 2",
+        "return x",
+    ),
+    "while of a call": (
+        "x = x * 1\ndef is_big(x):\n    return x.abs().max() > 1",
+        "while is_big(x):\n    half = x / 2\n    x = half",
+        "return x",
+    ),
+    "while of what is named": (
+        "x = x * 1",
+        "while (largest := x.abs().max()) > 1:\n    x = x / largest / 2",
+        "return x",
+    ),
     "while several": (
         "n = 0\nx = x * 1",
         "while (x.abs().max() >\n       0.5) and n < 5:\n    half = x / 2\n    x, n = half, n + 1",
@@ -93,6 +118,11 @@ def conditional_expression(x):
     return x if x.sum() > 0 else -x
 
 
+def conditional_by_name(x):
+    is_big = x.sum() > 0
+    return x if is_big else -x
+
+
 def breaks(x):
     n = 0
     while n < 5:
@@ -122,6 +152,7 @@ def in_a_comprehension(x):
     ("function", "words"),
     [
         (conditional_expression, "    ng.func.cond(x.sum() > 0, lambda: x, lambda: -x)"),
+        (conditional_by_name, "    ng.func.cond(is_big, lambda: x, lambda: -x)"),
         (
             breaks,
             "    def body_fn(x, n):\n        ...  # one step, without the break\n    x, n = "

@@ -335,3 +335,26 @@ def test_traced_losses_are_the_eager_ones():
         np.testing.assert_allclose(ng.jit(f)(**names).numpy(), f(**names).numpy(), rtol=1e-13)
     with pytest.raises(IndexError, match="Target 7 is out of bounds"):
         ng.jit(lambda x, c: F.nll_loss(x, c))(ng.ones(2, 3), ng.tensor([0, 7]))
+
+
+OLD_WORDS = ["l1_loss", "mse_loss", "smooth_l1_loss", "poisson_nll_loss"]
+OLD_WORDS += ["binary_cross_entropy", "binary_cross_entropy_with_logits", "soft_margin_loss"]
+OLD_WORDS += ["hinge_embedding_loss", "multilabel_soft_margin_loss"]
+
+
+@pytest.mark.filterwarnings("ignore:size_average and reduce args:UserWarning")
+@pytest.mark.parametrize("size_average", [None, False, True])
+@pytest.mark.parametrize("reduce", [None, False, True])
+@pytest.mark.parametrize("name", OLD_WORDS)
+def test_the_old_words_for_what_is_reduced_go_before_the_new_one(
+    name: str, size_average: bool | None, reduce: bool | None
+) -> None:
+    loss = getattr(ng.nn.functional, name)
+    x = ng.tensor([[0.25, 0.5, 0.75], [0.5, 0.125, 0.25]], dtype=ng.float64)
+    target = ng.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], dtype=ng.float64)
+    for reduction in ("mean", "sum", "none"):
+        found = loss(x, target, size_average=size_average, reduce=reduce, reduction=reduction)
+        wanted = reduction
+        if size_average is not None or reduce is not None:
+            wanted = "none" if reduce is False else "sum" if size_average is False else "mean"
+        assert found.tolist() == loss(x, target, reduction=wanted).tolist()

@@ -166,6 +166,20 @@ def test_nan_and_infinities_are_found_where_pytorch_finds_them(torch: Any, call)
     assert repr(ours) == repr(theirs)
 
 
+@pytest.mark.parametrize("right", [None, False, True])
+@pytest.mark.parametrize("side", [None, "left", "right"])
+def test_the_side_is_said_by_either_argument_or_both(side: str | None, right: bool | None) -> None:
+    rows, values = ng.tensor([1.0, 2.0, 2.0, 3.0]), ng.tensor([0.0, 1.0, 2.0, 3.0, 4.0])
+    said = {"side": side, "right": right}
+    given = {name: value for name, value in said.items() if value is not None}
+    if right and side == "left":
+        with pytest.raises(RuntimeError, match="can't be set to opposites"):
+            ng.searchsorted(rows, values, **given)
+        return
+    expected = [0, 1, 3, 4, 4] if right or side == "right" else [0, 0, 1, 3, 4]
+    assert ng.searchsorted(rows, values, **given).tolist() == expected
+
+
 WRONG = [
     "torch.searchsorted(s, s, side='x')",
     "torch.searchsorted(s, s, right=True, side='left')",
