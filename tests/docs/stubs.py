@@ -378,7 +378,15 @@ def has_ways(function: Any) -> bool:
     declaration = DECLARED.get(function) if callable(function) else None
     if declaration is None or len(declaration.signatures) == 1:
         return False
-    missing = any(each.default is ABSENT for each in declaration.signature.parameters)
+    needed = {
+        each.name
+        for signature in declaration.signatures
+        for each in signature.parameters
+        if each.default is REQUIRED
+    }
+    missing = any(
+        each.default is ABSENT and each.name in needed for each in declaration.signature.parameters
+    )
     return missing or bool(declaration.alternatives) or declaration.signature.name == "where"
 
 
