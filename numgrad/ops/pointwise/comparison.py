@@ -23,10 +23,11 @@ from numgrad.ops.signatures.published import publish
 __all__ = ["allclose", "eq", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
 
 _NO_GRADIENT = "No gradient flows."
+# Those of bits: a number that comes first is taken without an `out`.
 _OPERANDS = (
-    "Tensor input, Tensor other",
+    "Tensor input, Tensor other, *, Tensor? out=None",
     "number input, Tensor other",
-    "Tensor input, number other",
+    "Tensor input, number other, *, Tensor? out=None",
 )
 
 # (name, alias, what the docstring says, dtype kinds, what the example gives)
@@ -62,7 +63,7 @@ for _name, _alias, _words, _accepts, _values in (
         ),
         *_alias,
         # NumPy's functions of these names take a number first.
-        signatures=("operand input, Tensor other", _OPERANDS[-1]),
+        signatures=("operand input, Tensor other", "Tensor input, number other"),
     )
 
 eq = FUNCTIONS["eq"]
@@ -203,6 +204,7 @@ for _name, _words, _values in (
             example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([2, 1, 3]))\ntensor([{_values}])",
         ),
         signatures=_OPERANDS,
+        out=False,
     )
 for _name, _kernel, _direction, _values in (
     ("bitwise_left_shift", "lshift_cpu", "up", " 2, 12, 48"),
@@ -222,6 +224,7 @@ for _name, _kernel, _direction, _values in (
             example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([1, 2, 3]))\ntensor([{_values}])",
         ),
         signatures=_OPERANDS,
+        out=False,
     )
 publish(
     unary(

@@ -414,6 +414,11 @@ class Declaration:
         """The defaults of all parameters, `REQUIRED` for those that have none."""
         return {each.name: each.default for each in self.signature.parameters}
 
+    @functools.cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """All parameters by their names."""
+        return {each.name: each for each in self.signature.parameters}
+
     def not_given(self, name: str) -> str:
         """Return what stands in sources for a parameter that may be left out and was."""
         return "ABSENT" if self.defaults.get(name) is ABSENT else "None"

@@ -41,7 +41,7 @@ from numgrad.ops.signatures.in_place_names import IN_PLACE_FUNCTIONS
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.remembered_source import check_remembered
-from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, merged, parse
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, merged, parse
 
 __all__ = ["DECLARED", "declare", "declared_function", "handing_on"]
 
@@ -137,7 +137,7 @@ def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
     signature = declaration.signature
     for each in signature.parameters:
         annotation = _annotation(declaration, each)
-        default = kinds.empty if each.default is REQUIRED else each.default
+        default = kinds.empty if each.default is REQUIRED else each.shown
         kind = kinds.KEYWORD_ONLY if each.keyword_only else kinds.POSITIONAL_OR_KEYWORD
         if declaration.spread and not each.keyword_only:
             if each is signature.positional[0]:
@@ -145,7 +145,6 @@ def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
                 name = "sizes" if signature.variadic else "arguments"
                 found.append(kinds(name, kinds.VAR_POSITIONAL, annotation=many))
             kind, default = kinds.KEYWORD_ONLY, None
-        default = None if default is ABSENT else default
         if each.optional or default is None:
             annotation += " | None"
         found.append(kinds(each.name, kind, default=default, annotation=annotation))
@@ -264,9 +263,6 @@ def declare(
     first = texts[0].partition("(")[0]
     declared = tuple([parse(text) for text in texts])
     old = tuple([parse(text) for text in deprecated])
-    if plain is not None and function:
-        others = {first, *aliases} - {plain.name}
-        OTHER_NAMES.update(dict.fromkeys(others, plain.name))
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
@@ -331,6 +327,8 @@ def declare(
             if inplace and f"{name}_" in IN_PLACE_FUNCTIONS:
                 in_place = make(f"{name}_", "numgrad", bound=False, writes=True)
                 public(f"{name}_", method=False)(in_place)
+        if plain is not None and function:
+            OTHER_NAMES.update(dict.fromkeys({first, *aliases} - {plain.name}, plain.name))
         if function or method:
             return made[0]
         return rule if inplace else make(first, rule.__module__, bound=False)

@@ -27,7 +27,13 @@ from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.overload_source import at_odds, given_at_least, moved, spread
 from numgrad.ops.signatures.remembered_source import remembered_lines
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter
-from numgrad.ops.signatures.source_text import default_text, handed_on, is_default, tuple_of
+from numgrad.ops.signatures.source_text import (
+    default_text,
+    handed_on,
+    is_default,
+    is_none,
+    tuple_of,
+)
 
 __all__ = ["function_source"]
 
@@ -134,7 +140,7 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     # A method's rule may name what only the function takes, `out` for one.
     known = {name: local.get(name, name) for name in declaration.defaults}
     handed = [
-        handed_on(declaration.defaults.get(name), known.get(name, "None"))
+        handed_on(declaration.parameters.get(name), known.get(name, "None"))
         for name in declaration.handed
     ]
     arguments = ", ".join([*["self"] * declaration.bound, *handed])
@@ -150,9 +156,10 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
         checks = [f"check_out_overlap({', '.join([out, *read])})"]
     if declaration.finish is None:
         if out is None or "out" in declaration.handed:
-            checked = [f"    if {out} is not None:", f"        {checks[0]}"] if checks else []
+            left_out = checks and is_none(declaration.parameters["out"], str(out))
+            checked = [f"    if not ({left_out}):", f"        {checks[0]}"] if checks else []
             return [*checked, f"    return {call}"]
-        lines = [f"    if {out} is None:", f"        return {call}"]
+        lines = [f"    if {is_none(declaration.parameters['out'], out)}:", f"        return {call}"]
         lines += [f"    {each}" for each in checks]
         if declaration.casts:
             lines += ["    if dtype is None:", f"        dtype = {out}.dtype"]
@@ -163,7 +170,9 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
         options.append("asked")
         lines = ["    asked = dtype", "    if out is not None and dtype is None:"]
         lines.append("        dtype = out.dtype")
-    return [*lines, f"    return finish({declaration.name!r}, {', '.join([call, *options])})"]
+    known = {name: handed_on(each, name) for name, each in declaration.parameters.items()}
+    handed_to = ", ".join([call, *[known.get(name, name) for name in options]])
+    return [*lines, f"    return finish({declaration.name!r}, {handed_to})"]
 
 
 def _tensor_read(

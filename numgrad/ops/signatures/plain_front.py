@@ -10,7 +10,7 @@ from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.registry import make_front
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.numbers import NUMPY_NUMBERS, PLAIN_NUMBERS
-from numgrad.ops.signatures.signature import REQUIRED
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED
 
 __all__ = ["plain_front"]
 
@@ -33,7 +33,9 @@ def plain_front(
     namespace: dict[str, Any] = {f"default_{name}": defaults.get(name) for name in others}
     written = {n: "None" if defaults.get(n) is None else f"default_{n}" for n in others}
     options = {name: written[name] for name in others if name in defaults}
-    given = ["self"] * declaration.bound + [written.get(n, n) for n in declaration.handed]
+    known = declaration.parameters.items()
+    handed = written | {n: repr(each.left_out) for n, each in known if each.default is ABSENT}
+    given = ["self"] * declaration.bound + [handed.get(n, n) for n in declaration.handed]
     numbers = NUMPY_NUMBERS | PLAIN_NUMBERS
     namespace |= {"NUMBERS": numbers, "REQUIRED": REQUIRED, "rule": declaration.rule}
     rule = "" if direct else f"rule({', '.join(given)})"

@@ -34,7 +34,7 @@ def publish(
     inplace : bool
         Whether there is a method that writes, ``Tensor.name_``.
     out : bool
-        Whether the function takes an `out`.
+        Whether each of its signatures takes an `out`, which they do not name then.
     signatures : tuple of str
         What stands between the parentheses of its signatures, if not its operands alone: tensors,
         one of which may be a number where there are two.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.signature import REQUIRED
-from numgrad.ops.signatures.source_text import default_text, handed_on, tuple_of
+from numgrad.ops.signatures.source_text import default_text, handed_on, is_none, tuple_of
 
 __all__ = ["check_remembered", "remembered_lines"]
 
@@ -94,14 +94,13 @@ class _Given(NamedTuple):
 
 def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     """Return how the arguments of a function stand in the keys of its calls."""
-    parameters = {each.name: each for each in declaration.signature.parameters}
+    parameters = declaration.parameters
     owner = ["self"] * declaration.bound
-    given = _Given(
-        [*owner], [*owner], [], [], [], [], [], [], ["out is None"] * ("out" in parameters)
-    )
+    out = [is_none(parameters["out"], "out")] if "out" in parameters else []
+    given = _Given([*owner], [*owner], [], [], [], [], [], [], out)
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
-        given.arguments.append(handed_on(declaration.defaults.get(name), value))
+        given.arguments.append(handed_on(declaration.parameters.get(name), value))
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
@@ -127,7 +126,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         elif name not in declaration.factors:
             if kinds & _TENSORS:
                 given.absent.append(f"not isinstance({value}, Tensor)")
-            given.statics.append(handed_on(declaration.defaults[name], value))
+            given.statics.append(handed_on(parameters[name], value))
             telling = kinds <= _TELLING or kinds == {"bool"}
             given.key.extend([value] if telling else [told_number(value), f"type({value})"])
     return given
@@ -150,8 +149,8 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
         look, facts = tensor_lines(
             given.tensors, given.mixed, by_type, given.factors, writes, given.optional
         )
-        defaults = declaration.defaults
-        tensors = tuple_of([handed_on(defaults.get(each), each) for each in handed])
+        known = declaration.parameters
+        tensors = tuple_of([handed_on(known.get(each), each) for each in handed])
         conditions = [f"type({each}) is Tensor" for each in given.tensors]
         if not conditions:  # of these one is, if they are no symbols of a formula
             some = [f"type({each}) is Tensor" for each in given.mixed or given.optional]
@@ -201,7 +200,7 @@ def _made(declaration: Declaration, given: _Given) -> list[str]:
     """
     finished = f"{declaration.name!r}, array_"
     if "requires_grad" in declaration.defaults:
-        finished += ", requires_grad"
+        finished += f", {handed_on(declaration.parameters['requires_grad'], 'requires_grad')}"
     missed = f"meet(key_, (), {tuple_of(given.statics)}, {tuple_of(given.arguments)})"
     plain = [f"type({each}) is Tensor" for each in given.tensors]
     kinds = [f"{each}._kind or kind_of({each})" for each in given.tensors]

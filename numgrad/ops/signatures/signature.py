@@ -66,6 +66,8 @@ class Parameter(NamedTuple):
         Whether one int stands for a list of them (``int[1]``).
     others : tuple of str
         Where signatures were merged, the kinds that it has in others.
+    left_out : object
+        Where the default is `ABSENT`, what the function itself is given in its place.
     """
 
     kind: str
@@ -75,6 +77,12 @@ class Parameter(NamedTuple):
     keyword_only: bool = False
     alone: bool = False
     others: tuple[str, ...] = ()
+    left_out: Any = None
+
+    @property
+    def shown(self) -> Any:
+        """Its default as a caller knows it."""
+        return self.left_out if self.default is ABSENT else self.default
 
     @property
     def word(self) -> str:
@@ -228,7 +236,7 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
                 named[name] = each._replace(default=here.default, optional=optional)
             if here is not None and here.keyword_only and not signature.begins(longest):
                 named[name] = named[name]._replace(keyword_only=True)
-    ordered = sorted(named.values(), key=lambda each: each.keyword_only)
+    ordered = sorted(_told(signatures, named), key=lambda each: each.keyword_only)
     count = sum(not each.keyword_only for each in ordered)
     whole = Signature(signatures[0].name, tuple(ordered))
     # Of all of them, or of those that begin as that one does.
@@ -242,6 +250,21 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
         if is_covered(several, signatures, count):
             return several
     return whole
+
+
+def _told(signatures: tuple[Signature, ...], named: dict[str, Parameter]) -> list[Parameter]:
+    """Return parameters of which it counts whether they were given, were it their default.
+
+    That is so of what some of the signatures lack: ``sum(x, keepdim=False)`` fits none.
+    """
+    return [
+        each._replace(default=ABSENT, left_out=each.default)
+        if each.default is not REQUIRED
+        and each.default is not ABSENT
+        and not all(any(one.name == name for one in way.parameters) for way in signatures)
+        else each
+        for name, each in named.items()
+    ]
 
 
 def _longest(signatures: tuple[Signature, ...]) -> Signature:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numgrad.ops.signatures.signature import ABSENT, REQUIRED
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter
 
-__all__ = ["default_text", "handed_on", "is_default", "tuple_of"]
+__all__ = ["default_text", "handed_on", "is_default", "is_none", "tuple_of"]
 
 
 def tuple_of(names: list[str]) -> str:
@@ -35,6 +35,15 @@ def is_default(default: object, value: str, *, given: bool = False) -> str:
     return f"type({value}) is {kind} and {value} == {default!r}"
 
 
-def handed_on(default: object, value: str) -> str:
-    """Return what the function itself is given for a parameter: None if it was left out."""
-    return f"(None if {value} is ABSENT else {value})" if default is ABSENT else value
+def handed_on(parameter: Parameter | None, value: str) -> str:
+    """Return what the function itself is given for a parameter, where it was left out, too."""
+    if parameter is None or parameter.default is not ABSENT:
+        return value
+    return f"({parameter.left_out!r} if {value} is ABSENT else {value})"
+
+
+def is_none(parameter: Parameter, value: str) -> str:
+    """Return the condition that a value is None, or stands for it."""
+    if parameter.default is not ABSENT:
+        return f"{value} is None"
+    return f"({value} is ABSENT or {value} is None)"

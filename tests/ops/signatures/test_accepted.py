@@ -10,7 +10,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.signature import REQUIRED
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED
 from tests.ops.signatures.test_declared import PARSED
 from tests.ops.signatures.wrong_calls import GOOD, named
 
@@ -84,6 +84,76 @@ def _takes(library: Any, call: str) -> bool | None:
             asserted = "INTERNAL ASSERT" in str(error) or "scalar.isIntegral" in str(error)
             return None if asserted else False
     return True
+
+
+def _refuses(library: Any, call: str) -> bool:
+    """Return whether a call fits no signature, whatever else is wrong with it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(call, {"torch": library, "np": np})
+        except TypeError:
+            return True
+        except Exception:
+            return False
+    return False
+
+
+def _with_defaults(declaration: Declaration) -> list[str]:
+    """Return the least calls of each signature, with a default that some signature has, given."""
+    start = f"torch{'.ones(2, 2)' * declaration.bound}.{declaration.name}"
+    defaults = {
+        f"{each.name}={each.default!r}": None
+        for signature in declaration.signatures
+        for each in signature.parameters
+        if each.default is not REQUIRED and each.default is not ABSENT
+    }
+    found: dict[str, None] = {}
+    for signature in declaration.signatures:
+        least = [each for each in signature.parameters if each.default is REQUIRED]
+        needed = [
+            named(each, GOOD[each.kind]) if each.keyword_only else GOOD[each.kind] for each in least
+        ]
+        for default in defaults:
+            found[f"{start}({', '.join([*needed, default])})"] = None
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    "declaration", [each for each in PARSED if len(each.values[0].signatures) > 1]
+)
+def test_what_is_given_is_given_were_it_the_default(torch: Any, declaration: Declaration) -> None:
+    wrong = []
+    for call in _with_defaults(declaration):
+        answers = [_refuses(library, call) for library in (torch, ng)]
+        if answers[0] is not answers[1]:
+            wrong.append((call, answers[0]))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("x.sum(keepdim=False)", r"sum\(\) received an invalid combination .* \(keepdim=bool, \)"),
+        ("torch.sum(x, out=None)", r"sum\(\) received an invalid combination .* out=NoneType\)"),
+        ("torch.max(x, keepdim=False)", r"max\(\) received an invalid .* keepdim=bool\)"),
+        ("torch.trapezoid(x, x, dx=1)", r"trapezoid\(\) received an invalid combination .*"),
+        ("x.std([0], dim=None)", r"std\(\) received an invalid combination .* dim=NoneType\)"),
+    ],
+)
+def test_defaults_that_no_signature_takes_together(call: str, message: str) -> None:
+    for _ in range(4):
+        with pytest.raises(TypeError, match=message):
+            eval(call, {"torch": ng, "x": ng.ones(2, 2)})
+
+
+def test_defaults_that_are_taken() -> None:
+    x = ng.tensor([[1.0, 2.0], [3.0, 5.0]])
+    for _ in range(4):
+        assert ng.sum(x, 0, keepdim=False, out=None).tolist() == [4.0, 7.0]
+        assert ng.sum(x, None, out=None).item() == ng.max(x, out=None).item() + 6 == 11
+        assert x.std(keepdim=False, dim=None, correction=None).item() == x.std().item()
+        assert ng.trapezoid(x, dx=1).tolist() == ng.trapezoid(x).tolist() == [1.5, 4.0]
 
 
 @pytest.mark.sampled(0.15)

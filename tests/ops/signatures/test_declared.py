@@ -64,10 +64,10 @@ def test_a_signature_is_parsed() -> None:
     signature = parse("f(Tensor input, int[1]? dim=None, *, bool keepdim=False, Tensor? out=None)")
     assert signature.name == "f"
     assert [tuple(each) for each in signature.parameters] == [
-        ("Tensor", "input", REQUIRED, False, False, False, ()),
-        ("int[]", "dim", None, True, False, True, ()),
-        ("bool", "keepdim", False, False, True, False, ()),
-        ("Tensor", "out", None, True, True, False, ()),
+        ("Tensor", "input", REQUIRED, False, False, False, (), None),
+        ("int[]", "dim", None, True, False, True, (), None),
+        ("bool", "keepdim", False, False, True, False, (), None),
+        ("Tensor", "out", None, True, True, False, (), None),
     ]
     assert [each.name for each in signature.of_method().parameters] == ["dim", "keepdim"]
 
@@ -80,10 +80,10 @@ def test_what_is_no_signature_is_refused(text: str) -> None:
 
 def test_signatures_are_merged() -> None:
     one = merged((parse("f(int end)"), parse("f(int start, int end, int step=1)")))
-    assert [(each.name, each.default) for each in one.parameters] == [
-        ("start", ABSENT),
-        ("end", REQUIRED),
-        ("step", 1),
+    assert [(each.name, each.default, each.shown) for each in one.parameters] == [
+        ("start", ABSENT, None),
+        ("end", REQUIRED, REQUIRED),
+        ("step", ABSENT, 1),
     ]
 
 
@@ -124,8 +124,7 @@ def test_each_way_to_call_reaches_its_parameters(one, other, expected):
     )
     for signature in signatures:
         given = {each.name: eval(GOOD[each.kind], {"torch": ng}) for each in signature.parameters}
-        plain = {name: given.get(name, each.default) for name, each in names.items()}
-        plain = {name: None if value is ABSENT else value for name, value in plain.items()}
+        plain = {name: given.get(name, each.shown) for name, each in names.items()}
         found = function(*given.values())
         assert found.keys() == plain.keys()
         assert all(found[name] is given[name] or found[name] == given[name] for name in given)
