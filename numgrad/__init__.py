@@ -16,7 +16,7 @@ from typing import Any
 from numgrad.runtime.garbage import without_collections
 
 # A quarter of the time of this import would go into looking for garbage.
-with without_collections():
+with without_collections(lasting=True):
     # First, and from here: CPython (3.11) keeps its frames in blocks, and a loop whose calls cross
     # the end of one maps and unmaps memory at each. Below the frames of our own imports one of
     # Numba's loops did: 15,000 times, which doubled the time of this import.
@@ -87,7 +87,6 @@ with without_collections():
     from numgrad.ops.creation.from_data import tensor
     from numgrad.ops.creation.generator import default_generator
     from numgrad.ops.creation.legacy_types import LEGACY_TYPES
-    from numgrad.ops.later import LATER, load_package, package_of
     from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
     from numgrad.runtime.memory import empty_cache, memory_stats
     from numgrad.runtime.threads import get_num_threads, set_num_threads
@@ -205,13 +204,12 @@ __all__ = [
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
 _NAMESPACES = {"fft", "linalg", "masked", "nn", "random", "special"}
-_loaded_later = {name for later in LATER.values() for name in later.functions}
-__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
+__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *FUNCTIONS.later} - set(__all__))
 
 
 # From here on these names are taken: whoever declares an operation of their own finds another.
-RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor), _loaded_later, _NAMESPACES)
-RESERVED.update(*[later.primitives for later in LATER.values()])
+RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor), FUNCTIONS.later, _NAMESPACES)
+RESERVED.update(CATALOGUE.later)
 
 
 # What is loaded when it is first asked for, and functions that others declared. It tells type
@@ -222,13 +220,10 @@ _DEVICES = ("cuda", "mps", "mtia", "xpu")
 def __getattr__(name: str) -> Any:
     if name in _NAMESPACES:
         return importlib.import_module(f"numgrad.{name}")
-    package = package_of(name)
-    if package is not None:
-        load_package(package)
-        if name in FUNCTIONS:
-            globals()[name] = FUNCTIONS[name]
-    function = FUNCTIONS.get(name)
+    function = FUNCTIONS.find(name)
     if function is not None:
+        if name in RESERVED:
+            globals()[name] = function
         return function
     if name == "bfloat16":
         raise AttributeError(
@@ -241,3 +236,7 @@ def __getattr__(name: str) -> Any:
             "like are names of numgrad itself"
         )
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,11 +6,12 @@ import inspect
 import math
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-import numgrad.ops  # noqa: F401 - fills the registries
+import numgrad.ops.later  # noqa: F401 - fills the registries
 from numgrad.base.device import CPU
 from numgrad.base.layouts import strided
 from numgrad.graph.backward.accumulate import gradient_edge
@@ -38,8 +39,6 @@ from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, bin
 from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
 from numgrad.ops.indexing.indexing import getitem
-from numgrad.ops.later import LATER, load_package
-from numgrad.ops.mutation.inplace import enter_reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
@@ -267,6 +266,10 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
+def _direct_operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    return make_operator(CATALOGUE[name], reflected=reflected)
+
+
 def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of an in-place method; it takes arrays, too."""
     method = getattr(Tensor, f"{name}_")
@@ -342,6 +345,14 @@ def _contains(self: Tensor, element: Any) -> bool:
     return bool(FUNCTIONS["eq"](self, element).any())
 
 
+def _real_part() -> property:
+    return property(FUNCTIONS["real"], lambda self, values: self.real.copy_(values))
+
+
+def _imaginary_part() -> property:
+    return property(FUNCTIONS["imag"], lambda self, values: self.imag.copy_(values))
+
+
 # The operator of each function, and what the in-place operator calls.
 _OPERATORS = {
     "sub": "sub",
@@ -366,20 +377,20 @@ _AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
 
 def _bind_operators() -> None:
     for name, target in _OPERATORS.items():
-        setattr(Tensor, f"__{name}__", _operator(target))
+        _bind_later(f"__{name}__", partial(_operator, target))
     for name, target in _HOT.items():
-        setattr(Tensor, f"__{name}__", make_operator(CATALOGUE[target]))
+        _bind_later(f"__{name}__", partial(_direct_operator, target))
     for name in ("add", "mul"):
-        setattr(Tensor, f"__r{name}__", make_operator(CATALOGUE[name], reflected=True))
+        _bind_later(f"__r{name}__", partial(_direct_operator, name, reflected=True))
     for name in ("and", "or", "xor"):
-        setattr(Tensor, f"__r{name}__", _operator(_OPERATORS[name]))
+        _bind_later(f"__r{name}__", partial(_operator, _OPERATORS[name]))
     for name in ("floordiv", "mod", "pow", "lshift", "rshift"):
-        setattr(Tensor, f"__r{name}__", _reflected(_OPERATORS[name]))
+        _bind_later(f"__r{name}__", partial(_reflected, _OPERATORS[name]))
     for name, reflected in _REFLECTED.items():
         setattr(Tensor, f"__r{name}__", reflected)
     for name, target in _AUGMENTED.items():
-        if f"{target}_" in INPLACE:
-            setattr(Tensor, f"__i{name}__", _augmented(target))
+        if INPLACE.has(f"{target}_"):
+            _bind_later(f"__i{name}__", partial(_augmented, target))
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -391,29 +402,35 @@ _KINDS_THERE_ARE_NOT = (
 
 def _bind() -> None:
     """Put every method and operator on `Tensor`."""
-    enter_reshaping_methods()
-    for name, function in METHODS.items():
-        setattr(Tensor, name, function)
-    for name, function in INPLACE.items():
-        setattr(Tensor, name, function)
+    for table in (METHODS, INPLACE):
+        for name, function in table.items():
+            setattr(Tensor, name, function)
+        for name in table.later.keys() - table.keys():
+            _bind_later(name, partial(table.__getitem__, name))
     _bind_operators()
+    later: dict[str, Callable[[], Any]] = {
+        "__neg__": partial(FUNCTIONS.__getitem__, "neg"),
+        "__pos__": partial(METHODS.__getitem__, "positive"),
+        "__abs__": partial(FUNCTIONS.__getitem__, "abs"),
+        "__eq__": partial(_operator, "eq"),
+        "__ne__": partial(_operator, "ne"),
+        # The names of Python 2, which PyTorch has kept.
+        "__div__": partial(FUNCTIONS.__getitem__, "true_divide"),
+        "__idiv__": partial(INPLACE.__getitem__, "div_"),
+        "real": _real_part,
+        "imag": _imaginary_part,
+    }
+    for name, make in later.items():
+        _bind_later(name, make)
     own: dict[str, Any] = {
-        "__neg__": FUNCTIONS["neg"],
-        "__pos__": METHODS["positive"],
-        "__abs__": FUNCTIONS["abs"],
         "__invert__": _invert,
         "__contains__": _contains,
         "__matmul__": _matmul,
         "__rmatmul__": _rmatmul,
         "__reversed__": _reversed,
-        # The names of Python 2, which PyTorch has kept.
-        "__div__": FUNCTIONS["true_divide"],
-        "__idiv__": INPLACE["div_"],
         "__rdiv__": _rtruediv,
         "__long__": conversion.to_int,
         "__nonzero__": conversion.to_bool,
-        "__eq__": _operator("eq"),
-        "__ne__": _operator("ne"),
         "__hash__": object.__hash__,
         "__reduce_ex__": reduce_tensor,
         "__getitem__": getitem,
@@ -464,17 +481,12 @@ def _bind() -> None:
         "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
         "itemsize": property(lambda self: self._array.itemsize),
         "nbytes": property(lambda self: self._array.nbytes),
-        "real": property(FUNCTIONS["real"], lambda self, values: self.real.copy_(values)),
-        "imag": property(FUNCTIONS["imag"], lambda self, values: self.imag.copy_(values)),
         "device": property(lambda self: CPU),
         "cpu": _cpu,
         "is_cpu": property(lambda self: True),
         "layout": property(lambda self: strided),
         "name": property(lambda self: None),
     }
-    for package, later in LATER.items():
-        for name in later.methods:
-            setattr(Tensor, name, _Later(name, package))
     for name in _KINDS_THERE_ARE_NOT:
         own[name] = property(lambda self: False)
     for name, attribute in own.items():
@@ -484,20 +496,39 @@ def _bind() -> None:
 
 
 class _Later:
-    """A method of a package of operations that is loaded when it is first asked for."""
+    """An attribute of tensors that is made, and loaded with its operation, when first asked for."""
 
-    __slots__ = ("name", "package")
+    __slots__ = ("make", "name")
 
-    def __init__(self, name: str, package: str) -> None:
-        self.name, self.package = name, package
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name, self.make = name, make
 
     def __get__(self, instance: Tensor | None, owner: Any = None) -> Any:
-        load_package(self.package)  # which puts the method here
+        setattr(Tensor, self.name, self.make())
         return getattr(Tensor if instance is None else instance, self.name)
 
 
-def _bind_later(name: str, method: bool, inplace: bool) -> None:
-    """Put a function that was declared outside of numgrad on `Tensor`."""
+class _LaterProperty(_Later):
+    """A property of those; it keeps tensors from having an attribute of their own instead."""
+
+    __slots__ = ()
+
+    def __set__(self, instance: Tensor, value: Any) -> None:
+        setattr(Tensor, self.name, self.make())
+        setattr(instance, self.name, value)
+
+
+# Properties that files of operations declare, and two that have what is written to them, too.
+_PROPERTIES = ("T", "mT", "H", "mH", "real", "imag")
+
+
+def _bind_later(name: str, make: Callable[[], Any]) -> None:
+    kind = _LaterProperty if name in _PROPERTIES else _Later
+    setattr(Tensor, name, kind(name, make))
+
+
+def _bind_declared(name: str, method: bool, inplace: bool) -> None:
+    """Put a function that was declared after that on `Tensor`."""
     if method:
         setattr(Tensor, name, METHODS[name])
     if inplace:
@@ -510,6 +541,6 @@ def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
 
 
 _bind()
-binders.append(_bind_later)
+binders.append(_bind_declared)
 Tensor.__new__ = _construct  # type: ignore[method-assign,assignment]
 Tensor.__module__ = "numgrad"

@@ -24,7 +24,6 @@ from typing import Any
 
 from numgrad.math.functions import (
     FORMULAS,
-    LATER_FORMULAS,
     OTHER_NAMES,
     has_function,
     scalar_function,
@@ -41,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    for load in {*LATER_FORMULAS.values()}:
+    for load in {*FORMULAS.later.values()}:
         load()
     named = [name for name in (*FORMULAS, *OTHER_NAMES) if name.isidentifier()]
     rules = filter(has_function, [f"{name}_vjp" for name in named])

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numba import from_dtype, types
 
+from numgrad.base.declared import Declared
 from numgrad.codegen.compile.compile import compile_functions, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
@@ -33,7 +34,6 @@ from numgrad.math.by_type import stands_in
 
 __all__ = [
     "FORMULAS",
-    "LATER_FORMULAS",
     "OTHER_NAMES",
     "Formula",
     "has_function",
@@ -71,9 +71,7 @@ class Formula(NamedTuple):
 
 
 #: The formulas by name; elementwise primitives enter themselves.
-FORMULAS: dict[str, Formula] = {}
-#: For the names of those that are not there yet, what declares them.
-LATER_FORMULAS: dict[str, Callable[[], None]] = {}
+FORMULAS = Declared()
 #: Other public names of operations, and what these are called in `FORMULAS`.
 OTHER_NAMES: dict[str, str] = {}
 
@@ -104,7 +102,7 @@ def _entered_as(name: str) -> str:
     if name in FORMULAS:
         return name
     operation, is_rule = name.removesuffix(_VJP), name.endswith(_VJP)
-    load = LATER_FORMULAS.get(operation)
+    load = FORMULAS.later.get(operation)
     if load is not None and operation not in FORMULAS and operation not in OTHER_NAMES:
         load()
     if operation not in FORMULAS:

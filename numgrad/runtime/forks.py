@@ -1,7 +1,7 @@
-"""Fork-safe locks, and values computed once.
+"""Fork-safe locks and imports, and values computed once.
 
 A child has one thread, a copy of the one that forked. A lock that another thread held at that
-moment stays held in the child for ever.
+moment stays held in the child for ever, and a module that another one was importing stays halfway.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-__all__ = ["forkable_lock", "lazy"]
+__all__ = ["forkable_lock", "hold_imports", "importing", "lazy", "release_imports"]
 
 Value = TypeVar("Value")
 
@@ -43,6 +44,41 @@ def _free_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_locks)
+
+
+_imports = threading.Condition()
+_importing: dict[int, int] = {}  # by thread, how many of our imports it is in
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import something of ours meanwhile: no other thread forks.
+
+    Of imports none waits for another here, but for those locks that Python has for modules.
+    """
+    thread = threading.get_ident()
+    with _imports:
+        _importing[thread] = _importing.get(thread, 0) + 1
+    try:
+        yield
+    finally:
+        with _imports:
+            _importing[thread] -= 1
+            if not _importing[thread]:
+                del _importing[thread]
+                _imports.notify_all()
+
+
+def hold_imports() -> None:
+    """Wait for what other threads import, and let none begin until `release_imports`."""
+    _imports.acquire()
+    while _importing.keys() - {threading.get_ident()}:
+        _imports.wait()
+
+
+def release_imports() -> None:
+    """Let threads import again."""
+    _imports.release()
 
 
 class lazy(Generic[Value]):  # noqa: N801 - a decorator

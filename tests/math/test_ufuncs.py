@@ -12,11 +12,11 @@ import pytest
 import numgrad as ng
 from numgrad import math
 from numgrad.codegen.scalar_ops import SCALAR_OPS
-from numgrad.math.functions import FORMULAS, LATER_FORMULAS, OTHER_NAMES
+from numgrad.math.functions import FORMULAS, OTHER_NAMES
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import thinned
 
-ENTERED = {*FORMULAS, *(name for name in LATER_FORMULAS if name in CATALOGUE)}
+ENTERED = {*FORMULAS, *(name for name in FORMULAS.later if name in CATALOGUE)}
 NAMES = sorted(name for name in ENTERED if name.isidentifier())
 LOGICAL = ["logical_and", "logical_or", "logical_xor"]
 

@@ -335,6 +335,36 @@ def test_every_lock_that_another_thread_holds_is_free_in_a_child() -> None:
 
 
 @needs_fork
+def test_a_child_forked_while_operations_are_loaded_can_load_them() -> None:
+    script = """
+    import os, signal, threading, time
+    import numgrad as ng
+    from numgrad.ops.later import LATER, load_file
+
+    def load_all():
+        for place in LATER:
+            load_file(place)
+            time.sleep(0.005)  # for who waits to fork
+
+    thread = threading.Thread(target=load_all)
+    thread.start()
+    codes = []
+    while thread.is_alive():
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(60)
+            for place in list(LATER)[::-1]:
+                load_file(place)
+            ng.linalg.det, ng.special.entr, ng.Tensor.sinh
+            os._exit(0)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    thread.join()
+    print(len(codes) > 1, set(codes) <= {0})
+    """
+    assert ended_well(script, fresh=True) == "True True\n"
+
+
+@needs_fork
 def test_a_child_forked_while_a_compiled_function_is_first_called_can_call_it() -> None:
     script = """
     import os, signal, threading, time

@@ -31,7 +31,7 @@ from numgrad.codegen.compile.translated import Translation, translated, translat
 from numgrad.codegen.loops import Function
 from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES, LLVM_LOCK, global_compiler_lock
 from numgrad.codegen.printer import print_module
-from numgrad.runtime.forks import forkable_lock
+from numgrad.runtime.forks import forkable_lock, hold_imports, release_imports
 
 __all__ = ["compile_functions", "compile_source", "generated_sources", "kernel"]
 
@@ -244,14 +244,17 @@ def _publish(basename: str, source: str) -> str:
 def _before_fork() -> None:
     """Wait for kernels that are being compiled: a child could never compile one otherwise.
 
-    And for what another thread has LLVM do besides, such as forgetting code that nobody uses.
+    And for what another thread has LLVM do besides, such as forgetting code that nobody uses. Last
+    for modules that are being imported, which may be done by who compiles, but compiles nothing.
     """
     global_compiler_lock.acquire()
     LLVM_LOCK.__enter__()
+    hold_imports()
 
 
 def _after_fork() -> None:
     """Let parent and child compile again."""
+    release_imports()
     LLVM_LOCK.__exit__(None, None, None)
     global_compiler_lock.release()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 import numpy as np
-from numba import NumbaError, config, types
+from numba import NumbaError, config, from_dtype, types
 from numba.extending import register_jitable
 
 from numgrad.base import dtypes
@@ -149,17 +149,20 @@ class KernelDispatcher(CPUDispatcher):
     def typeof_pyval(self, val: Any) -> Any:
         """Return Numba's type of an argument, by which it looks for what it has compiled.
 
-        To Numba arrays are aligned, whatever they are, and its fingerprint of one that is not is
-        that of one in foreign byte order, which would pass for it.
+        That of an array is made here: to Numba arrays are aligned, whatever they are, its
+        fingerprint of one that is not is that of one in foreign byte order, which would pass for
+        it, and the first array that it is asked for makes it import masked arrays, for 8 ms.
         """
         try:
-            found: Any = super().typeof_pyval(val)
+            if type(val) is not np.ndarray:
+                found: Any = super().typeof_pyval(val)
+                return found
+            element, flags = from_dtype(val.dtype), val.flags
         except NumbaError:  # what some versions of Numba raise, and others take for an object
             return types.pyobject
-        if type(val) is np.ndarray and type(found) is types.Array and not val.flags.aligned:
-            kind, read_only = (found.dtype, found.ndim, found.layout), not found.mutable
-            return types.Array(*kind, readonly=read_only, aligned=False)
-        return found
+        layout: Any = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        readonly, aligned = not flags.writeable, flags.aligned
+        return types.Array(element, val.ndim, layout, readonly=readonly, aligned=aligned)
 
     def _check_type(self, position: int, argument: Any) -> None:
         """Raise for what Numba has no type for, or none that it compiles without a word."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from inspect import getattr_static, unwrap
+from inspect import unwrap
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
@@ -32,7 +32,7 @@ _TENSORS = frozenset((
 @lru_cache(4096)
 def is_of_tensors(name: str) -> bool:
     """Whether an attribute of tensors with this name is a tensor, or a method that gives some."""
-    found = getattr_static(Tensor, name, None)
+    found: Any = getattr(Tensor, name, None)
     return name in _TENSORS or gives_tensors(found.fget if is_a(found, property) else found)
 
 

@@ -35,11 +35,11 @@ def along(array: Array, positions: Array, dim: int) -> Array:
 def _grid(shape: tuple[int, ...], dim: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return the positions of all elements in the dims before one, and in those behind it."""
     ndim = len(shape)
-    grid = [
-        np.arange(n).reshape((1,) * at + (n,) + (1,) * (ndim - at - 1))
-        for at, n in enumerate(shape)
-    ]
-    return tuple(grid[:dim]), tuple(grid[dim + 1 :])
+
+    def all_of(at: int) -> Array:
+        return np.arange(shape[at]).reshape((1,) * at + (shape[at],) + (1,) * (ndim - at - 1))
+
+    return tuple(map(all_of, range(dim))), tuple(map(all_of, range(dim + 1, ndim)))
 
 
 _few_grid = lru_cache(1 << 8)(_grid)

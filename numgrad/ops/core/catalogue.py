@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import importlib
 import keyword
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any
 
+from numgrad.base.declared import Declared
 from numgrad.ops.calls.dispatch import forget_calls
+from numgrad.runtime.forks import importing
 from numgrad.runtime.interrupts import undisturbed
 
 __all__ = [
@@ -20,31 +22,17 @@ __all__ = [
     "RESERVED",
     "check_name",
     "check_names",
-    "declaring_own",
     "enter",
     "load_files",
     "replaced",
 ]
 
-CATALOGUE: dict[str, Any] = {}
+CATALOGUE = Declared()
 # The names of our own operations, functions and methods, once they are complete. Whoever declares
 # another operation later can declare it again, but not one of these.
 RESERVED: set[str] = set()
 replaced: list[Callable[[], None]] = [forget_calls]  # what to do when somebody does
-_DECLARING: set[int] = set()  # the threads that load operations of our own now
-
-
-@contextmanager
-def declaring_own() -> Iterator[None]:
-    """Declare operations whose names were kept for them: those that are loaded when asked for."""
-    thread = threading.get_ident()
-    is_inner = thread in _DECLARING  # one package loads another
-    _DECLARING.add(thread)
-    try:
-        yield
-    finally:
-        if not is_inner:
-            _DECLARING.discard(thread)
+_DECLARED_IN: dict[str, str] = {}  # the modules of our own by what they declare
 
 
 def load_files(package: str, files: Iterable[str]) -> None:
@@ -57,14 +45,23 @@ def load_files(package: str, files: Iterable[str]) -> None:
 
 
 def _load_files(package: str, files: Iterable[str]) -> None:
-    with declaring_own():
+    with importing():
         for file in files:
             importlib.import_module(f"{package}.{file}")
 
 
+def _own_module() -> str:
+    """Return the module of numgrad's that is being imported and declares now; "" if none is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    name: str = "" if frame is None else frame.f_globals["__name__"]
+    return name if name.startswith("numgrad.") else ""
+
+
 def _is_complete() -> bool:
     """Whether what is declared now is somebody else's."""
-    return bool(RESERVED) and threading.get_ident() not in _DECLARING
+    return bool(RESERVED) and not _own_module()
 
 
 def check_name(name: str) -> None:
@@ -94,9 +91,13 @@ def enter(primitive: Any) -> None:
     name = primitive.name
     check_name(name)
     known = CATALOGUE.get(name)
-    if known is not None and not _is_complete():
+    module = _own_module()
+    # A module is imported anew if that was interrupted.
+    if known is not None and module and _DECLARED_IN.get(name) != module:
         raise ValueError(f"the catalogue has a primitive called {name} already")
     CATALOGUE[name] = primitive
+    if module:
+        _DECLARED_IN[name] = module
     if known is not None:
         for forget in replaced:
             forget()

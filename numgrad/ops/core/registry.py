@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from numgrad.base.declared import Declared
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.graph.counters import new_counter
@@ -37,11 +38,12 @@ __all__ = [
     "make_front",
     "make_operator",
     "public",
+    "public_property",
 ]
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}
-METHODS: dict[str, Callable[..., Any]] = {}
-INPLACE: dict[str, Callable[..., Any]] = {}
+FUNCTIONS = Declared()
+METHODS = Declared()
+INPLACE = Declared()
 # What is told of a function that is entered after the methods were bound: its name, and whether it
 # is a method, and one in place.
 binders: list[Callable[[str, bool, bool], None]] = []
@@ -68,7 +70,8 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
     def enter(f: F) -> F:
         for name in names or (f.__name__,):
             check_name(name)
-            if RESERVED and name in FUNCTIONS.keys() | METHODS.keys():
+            known = (function and name in FUNCTIONS) or (method and name in METHODS)
+            if RESERVED and known:
                 for forget in replaced:
                     forget()
             if function:
@@ -82,6 +85,13 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
         return f
 
     return enter
+
+
+def public_property(name: str, get: Callable[[Tensor], Any]) -> None:
+    """Enter a property of tensors that is computed from them."""
+    METHODS[name] = property(get)
+    for bind in binders:
+        bind(name, True, False)
 
 
 def make_operator(

@@ -60,4 +60,5 @@ def operation(function: str | Callable[..., Any]) -> Callable[..., Any]:
     """Return a public function or what applies a primitive, of its name; a function as it is."""
     if not isinstance(function, str):
         return function
-    return FUNCTIONS.get(function) or CATALOGUE[function].apply
+    found: Callable[..., Any] = FUNCTIONS.find(function) or CATALOGUE[function].apply
+    return found

@@ -11,7 +11,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import METHODS
+from numgrad.ops.core.registry import public_property
 from numgrad.ops.movement.slicing import alias
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
@@ -254,10 +254,10 @@ def adjoint(input: Tensor) -> Tensor:
     return _adjoint(input, "adjoint()")
 
 
-METHODS["T"] = property(_reversed)  # type: ignore[assignment]
-METHODS["mT"] = property(_matrix_transpose)  # type: ignore[assignment]
-METHODS["H"] = property(_conjugate_transpose)  # type: ignore[assignment]
-METHODS["mH"] = property(lambda input: _adjoint(input, "mH"))  # type: ignore[assignment]
+public_property("T", _reversed)
+public_property("mT", _matrix_transpose)
+public_property("H", _conjugate_transpose)
+public_property("mH", lambda input: _adjoint(input, "mH"))
 
 
 @declare(

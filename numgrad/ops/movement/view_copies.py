@@ -118,7 +118,7 @@ _VIEWS: dict[str, Callable[..., Any]] = {
 def _enter(plain: str, parameters: tuple[str, ...]) -> Callable[..., Any]:
     """Make the copy of a function that gives one view or several, and enter it."""
     name = f"{plain}_copy"
-    view = _VIEWS.get(plain) or METHODS.get(plain) or FUNCTIONS[plain]
+    view = _VIEWS.get(plain) or METHODS.find(plain) or FUNCTIONS[plain]
 
     def copied(input: Tensor, out: Any, **given: Any) -> Any:
         found = view(input, **{key: each for key, each in given.items() if each is not None})

@@ -3,9 +3,6 @@
 The function runs out of place on a stand-in for the tensor; then its result is copied into the
 tensor's memory and the history is rewritten: the tensor's own, or, if the tensor is a view, that
 of the base it is a view of (`CopySlices`), from which all views take theirs again.
-
-In-place forms of views (`t_`, `transpose_`, `unsqueeze_` ...) write no number: the tensor gets
-another shape and other strides on the same memory, and its history goes on with the view's node.
 """
 
 from __future__ import annotations
@@ -20,8 +17,6 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.inplace import (
-    before_write,
-    bump_version,
     check_captured,
     check_counted,
     check_inplace,
@@ -36,19 +31,14 @@ from numgrad.graph.tensor import (
     NO_EDGE,
     Tensor,
     fresh,
-    move_retained,
     refresh_view,
-    set_array,
     wrap,
 )
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
 from numgrad.ops.calls.steps import forget_steps, note_steps
-from numgrad.ops.core.registry import METHODS
 from numgrad.ops.mutation.history import enter_view, rewrite_history
-from numgrad.ops.mutation.resizing import memory_of
 from numgrad.ops.mutation.windows import is_window, naming_step, write_where_named
-from numgrad.ops.signatures.declared import declare, handing_on
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITE_ONE_NUMBER = {"fill", "zero"}
@@ -64,17 +54,6 @@ _REPEAT = {"fill_diagonal", "tril", "triu", *_REPEAT_WITH_WARNING}
 _PRODUCTS = {"addmm", "addmv", "baddbmm"}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
-
-# Functions that give a view, and have an in-place form; what they take behind the tensor.
-_RESHAPING: dict[str, tuple[str, ...]] = {
-    "as_strided": ("int[] size, int[] stride, int? storage_offset=None",),
-    "squeeze": ("", "int[] dim", "int dim"),  # the other way round, x.squeeze_(0, 1) would be taken
-    "swapaxes": ("int axis0, int axis1",),
-    "swapdims": ("int dim0, int dim1",),
-    "t": ("",),
-    "transpose": ("int dim0, int dim1",),
-    "unsqueeze": ("int dim",),
-}
 # PyTorch's nodes of these in-place forms have the next free number of the function's nodes.
 _NAMES = {
     "AcoshBackward0": "AcoshBackward1",
@@ -94,7 +73,7 @@ _NAMES = {
     "AsStridedBackward0": "AsStridedBackward1",
 }
 
-__all__ = ["enter_reshaping_methods", "perform", "snapshot"]
+__all__ = ["in_place_class", "perform", "snapshot"]
 
 
 class _ZeroNode(Node):
@@ -209,7 +188,7 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     if len(created) == 1 and type(created[0]).__name__ in _NAMES:
-        created[0].__class__ = _in_place_class(type(created[0]))
+        created[0].__class__ = in_place_class(type(created[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
     if interceptors and modes.overwritten is not None:
         modes.overwritten.savers.extend([weakref.ref(node) for node in created])
@@ -316,66 +295,11 @@ def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
         with_saved(node, entries)
 
 
-upward.perform = perform
-
-# --- in-place forms of views ---------------------------------------------------------------------
-
-
-def enter_reshaping_methods() -> None:
-    """Enter the in-place forms of views; the functions must be registered."""
-    for name, parameters in _RESHAPING.items():
-        texts = [
-            f"{name}_({', '.join(filter(None, ('Tensor input', each)))})" for each in parameters
-        ]
-        rule = handing_on(_reshaping_method(name), *texts)
-        rule.__doc__ = (
-            f"In-place version of `{name}`: this tensor gets the shape and strides of the view.\n\n"
-            "Raises RuntimeError for a leaf that requires grad (or a view of one) in grad mode."
-        )
-        rule.__annotations__["return"] = "Tensor"
-        declare(*texts, function=False)(rule)
-
-
-def _in_place_class(cls: type[Node]) -> type[Node]:
+def in_place_class(cls: type[Node]) -> type[Node]:
     """Return the class of the nodes of an operation's in-place form."""
     name = _NAMES.get(cls.__name__, cls.__name__)
     found: type[Node] = node_type(name, cls, cls.__module__, in_place=True)
     return found
 
 
-def _reshaping_method(name: str) -> Callable[..., Tensor]:
-    """Return the in-place form of a function that gives a view."""
-    function = METHODS[name]
-
-    def method(self: Tensor, **given: Any) -> Tensor:
-        given = {key: each for key, each in given.items() if each is not None}
-        if interceptors and modes.level is not None:
-            check_captured(self, name, (*given.values(),))
-        if modes.grad and self._edge is None and self._base is None:
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
-        check_inplace(self, operation=name)
-        check_counted(self)
-        if interceptors:
-            if modes.trace is not None:
-                modes.trace.check_reshaping(name, self)
-            before_write(self)
-        view = function(self, **given)
-        edge, made = self._edge, view._edge
-        if name == "as_strided" and self._base is None:
-            # The shape may leave out some of the memory, which stays its own.
-            memory, first = memory_of(self)
-            step = (address_of(view._array) - address_of(self._array)) // self._array.itemsize
-            self._memory, self._offset = memory, first + step
-        set_array(self, view._array)
-        bump_version(self)
-        if modes.grad and made is not None and made[0] is not None:
-            made[0].__class__ = _in_place_class(type(made[0]))
-            self._edge = made
-            move_retained(self, edge, made)
-            if self._base is not None:  # it has its history until its base is written to
-                self._view_version = self._counter[0]
-        return self
-
-    return method
+upward.perform = perform

@@ -76,7 +76,7 @@ class Reading(NamedTuple):
 
     name: str
     parameters: tuple[Parameter, ...]
-    function: Callable[..., Any]
+    target: Target
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ours as NumPy's was called."""
@@ -99,7 +99,7 @@ class Reading(NamedTuple):
                 given = default if value is _MISSING else value
                 if given is not _MISSING and not any(given is each for each in _NOT_GIVEN):
                     options[ours] = _option(name, given)
-        return self.function(*operands, **options)
+        return _target(self.target)(*operands, **options)
 
     def _pair(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Parameter, Any]]:
         """Return the parameters, and what each is given."""
@@ -188,14 +188,15 @@ def _find(name: str) -> Any:
 def _target(target: Target) -> Callable[..., Any]:
     if not isinstance(target, str):
         return target
-    return FUNCTIONS[target] if target in FUNCTIONS else METHODS[target]
+    found: Callable[..., Any] = FUNCTIONS.find(target) or METHODS[target]
+    return found
 
 
 @functools.cache
 def _readings() -> dict[Any, Reading]:
     """Return how to read the calls of each function of NumPy's that is here."""
     return {
-        function: Reading(name, tuple(map(_parameter, parameters.split())), _target(target))
+        function: Reading(name, tuple(map(_parameter, parameters.split())), target)
         for name, (parameters, target) in NAMES.items()
         if (function := _find(name)) is not None
     }
@@ -317,8 +318,9 @@ def _call_ufunc(
         return FUNCTIONS[target](*operands)
     (out,) = out
     written = operand_of(out)
-    if out is inputs[0] and f"{target}_" in INPLACE:
-        return INPLACE[f"{target}_"](written, *operands[1:])
+    in_place = INPLACE.find(f"{target}_") if out is inputs[0] else None
+    if in_place is not None:
+        return in_place(written, *operands[1:])
     return FUNCTIONS[target](*operands, out=written)
 
 

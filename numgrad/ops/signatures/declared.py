@@ -263,9 +263,6 @@ def declare(
     first = texts[0].partition("(")[0]
     declared = tuple([parse(text) for text in texts])
     old = tuple([parse(text) for text in deprecated])
-    if plain is not None and function:
-        others = {first, *aliases} - {plain.name}
-        OTHER_NAMES.update(dict.fromkeys(others, plain.name))
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
@@ -330,6 +327,8 @@ def declare(
             if inplace and f"{name}_" in IN_PLACE_FUNCTIONS:
                 in_place = make(f"{name}_", "numgrad", bound=False, writes=True)
                 public(f"{name}_", method=False)(in_place)
+        if plain is not None and function:
+            OTHER_NAMES.update(dict.fromkeys({first, *aliases} - {plain.name}, plain.name))
         if function or method:
             return made[0]
         return rule if inplace else make(first, rule.__module__, bound=False)

@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    found = METHODS.get(name, INPLACE.get(name))
+    found: Callable[..., Any] | None = METHODS.find(name) or INPLACE.find(name)
     if found is None:
         raise AttributeError(name)
     return found

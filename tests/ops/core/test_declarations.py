@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core.catalogue import check_name, declaring_own, enter, load_files
+from numgrad.ops.core.catalogue import check_name, load_files
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
@@ -152,17 +152,21 @@ def test_names_that_nobody_could_write_or_that_are_ours_are_refused(
     assert str(error.value).startswith(words)
 
 
+_DECLARE = "from numgrad.ops.core.catalogue import CATALOGUE, check_name, enter\n"
+
+
 def test_our_own_names_may_be_declared_only_while_ours_are_loaded() -> None:
-    with declaring_own():
-        with declaring_own():
-            check_name("exp")
-        check_name("exp")  # the outer one is loaded still
-        with pytest.raises(ValueError, match="the catalogue has a primitive called exp already"):
-            enter(CATALOGUE["exp"])
-    with pytest.raises(ValueError, match="numgrad has exp already"):
-        check_name("exp")
-    with pytest.raises(ZeroDivisionError), declaring_own():
-        raise ZeroDivisionError
+    """What declares is the innermost module that is being imported, whoever asked for that."""
+    own, others = {"__name__": "numgrad.ops.pointwise.exponential"}, {"__name__": "numgraded"}
+    for line in ("check_name('exp')", "enter(CATALOGUE['exp'])"):
+        exec(_DECLARE + line, dict(own))  # imported anew, where that was interrupted
+        with pytest.raises(ValueError, match="numgrad has exp already"):
+            exec(_DECLARE + line, dict(others))
+        nested = f"exec({_DECLARE + line!r}, {{'__name__': {others['__name__']!r}}})"
+        with pytest.raises(ValueError, match="numgrad has exp already"):
+            exec(nested, dict(own))
+    with pytest.raises(ValueError, match="the catalogue has a primitive called exp already"):
+        exec(_DECLARE + "enter(CATALOGUE['exp'])", {"__name__": "numgrad.ops.pointwise.rounding"})
     with pytest.raises(ValueError, match="numgrad has exp already"):
         check_name("exp")
 

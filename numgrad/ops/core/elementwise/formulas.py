@@ -205,7 +205,7 @@ def _functions() -> dict[int, Callable[..., Any]]:
     for name, value in vars(math).items():
         if callable(value):
             ours = _MATH.get(name, name if name not in _OTHER else None)
-            ours = ours if ours in FUNCTIONS else None
+            ours = ours if ours is not None and FUNCTIONS.has(ours) else None
             found[id(value)] = _counterpart(value, ours, f"math.{name}")
     found[id(math.log)] = _log
     found[id(builtins.abs)] = _counterpart(builtins.abs, "abs", "abs")
