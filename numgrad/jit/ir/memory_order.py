@@ -186,6 +186,7 @@ def memory_of(place: Array, value: Value) -> tuple[Array, Array, Value]:
     if place.flags.c_contiguous or not place.size:
         here = _like(place)
         return here, here, value
+    place = _in_whole_steps(place)
     order = by_stride(place)
     maps = [Affine(0, ((dim, 1),) if n > 1 else ()) for dim, n in enumerate(place.shape)]
     shape = list(place.shape)
@@ -201,6 +202,18 @@ def memory_of(place: Array, value: Value) -> tuple[Array, Array, Value]:
     whole = np.ndarray([shape[dim] for dim in order], place.dtype, memory, 0, strides)
     here = np.ndarray(place.shape, place.dtype, memory, -low * place.itemsize, place.strides)
     return whole, here, permute(once, order)
+
+
+def _in_whole_steps(place: Array) -> Array:
+    """Return an array in that order, in steps of whole elements: fields of records have others.
+
+    Nothing is read of it.
+    """
+    size = place.itemsize
+    if not any(step % size for step in place.strides):
+        return place
+    steps = [step * size for step in place.strides]
+    return np.lib.stride_tricks.as_strided(np.empty(1, place.dtype), place.shape, steps)
 
 
 def _like(place: Array) -> Array:

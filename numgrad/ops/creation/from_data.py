@@ -289,7 +289,8 @@ def from_numpy(array: Array) -> Tensor:
     TypeError
         If it is no array, or its dtype is one that tensors don't have.
     ValueError
-        If its elements are in the other byte order.
+        If its elements are in the other byte order, or no whole elements apart, as in a field of
+        records.
 
     >>> import numpy as np
     >>> import numgrad as ng
@@ -302,6 +303,11 @@ def from_numpy(array: Array) -> Tensor:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     array = check_array(array)
+    if array.size and any(step % array.itemsize for step in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory."
+        )
     if not array.flags.writeable:
         warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
