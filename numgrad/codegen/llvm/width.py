@@ -15,6 +15,12 @@ Where each turn of a loop waits for the one before, two or three numbers are not
 what it takes to put them together and apart again is added to each turn. LLVM counts instructions,
 not how long they wait for each other, and would do it: leaps of a sampler took 1.15 times as long.
 Four numbers are worth it: a Kalman filter takes .65 of the time.
+
+A loop over rows of up to eight numbers may load all rows of its turns at once, and take each column
+out of that. What LLVM 22 makes of three registers of 512 bits so is wrong for AVX-512: of
+``x @ x.T`` of 4 rows of 6 floats of 64 bits one element was another one. So it loads no more than
+four columns at once, which fit into two; in others' code of the process, too, as it has no wish for
+a single loop.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -32,6 +38,16 @@ __all__ = ["VECTORISES_STRAIGHT_CODE", "advise", "use_no_vectors", "use_wide_vec
 
 #: Whether straight-line code becomes vector instructions.
 VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
+
+
+def _limit_columns() -> None:
+    """Have no more than four columns loaded at once; LLVM ends a process that says so twice."""
+    if not hasattr(binding, "numgrad_limits_columns"):
+        binding.set_option("numgrad", "-max-interleave-group-factor=4")
+        binding.numgrad_limits_columns = True
+
+
+_limit_columns()
 
 _ATTRIBUTE = '"prefer-vector-width"="512"'
 _INTEGER = ir.IntType(32)

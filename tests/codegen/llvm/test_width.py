@@ -9,6 +9,7 @@ import pytest
 from llvmlite import binding, ir
 from numba import njit
 
+import numgrad as ng
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.llvm.width import advise, use_wide_vectors
 
@@ -53,6 +54,15 @@ def test_rounds_of_a_loop_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch)
     accesses = "".join(re.findall(r"(load|store) <\d+ x double>", body))
     stores = re.findall("(?:store)+", accesses)
     assert stores and all(len(each) % (4 * len("store")) == 0 for each in stores)
+
+
+@pytest.mark.parametrize(("rows", "dtype"), [(4, np.float64), (8, np.float32)])
+@pytest.mark.parametrize("columns", [3, 5, 6, 7, 12])
+def test_columns_of_short_rows_are_taken_out_of_the_right_places(rows, columns, dtype):
+    """LLVM's code for AVX-512 mixed up what it took out of three registers at once."""
+    x = np.random.default_rng(0).integers(-9, 9, (rows, columns)).astype(dtype)
+    product = ng.jit(lambda x: x @ x.T).lower(x).dispatcher
+    np.testing.assert_array_equal(product(x)[0], x @ x.T)
 
 
 def nested_loops(name: str, module: ir.Module) -> ir.Function:
