@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.creation.random import bernoulli
-from numgrad.ops.indexing.rearranging import repeat_interleave
+from numgrad.ops.indexing.repeating import repeat_interleave
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.selection import where
