@@ -266,7 +266,7 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
-def _direct_operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+def _direct_operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     return make_operator(CATALOGUE[name], reflected=reflected)
 
 
@@ -377,20 +377,34 @@ _AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
 
 def _bind_operators() -> None:
     for name, target in _OPERATORS.items():
-        _bind_later(f"__{name}__", partial(_operator, target))
+        _bind_operator(f"__{name}__", _operator, target)
     for name, target in _HOT.items():
-        _bind_later(f"__{name}__", partial(_direct_operator, target))
+        _bind_operator(f"__{name}__", _direct_operator, target)
     for name in ("add", "mul"):
-        _bind_later(f"__r{name}__", partial(_direct_operator, name, reflected=True))
+        _bind_operator(f"__r{name}__", _direct_operator, name, True)
     for name in ("and", "or", "xor"):
-        _bind_later(f"__r{name}__", partial(_operator, _OPERATORS[name]))
+        _bind_operator(f"__r{name}__", _operator, _OPERATORS[name])
     for name in ("floordiv", "mod", "pow", "lshift", "rshift"):
-        _bind_later(f"__r{name}__", partial(_reflected, _OPERATORS[name]))
+        _bind_operator(f"__r{name}__", _reflected, _OPERATORS[name])
     for name, reflected in _REFLECTED.items():
-        setattr(Tensor, f"__r{name}__", reflected)
+        _bind_operator(f"__r{name}__", lambda reflected: reflected, reflected)
     for name, target in _AUGMENTED.items():
         if INPLACE.has(f"{target}_"):
-            _bind_later(f"__i{name}__", partial(_augmented, target))
+            _bind_operator(f"__i{name}__", _augmented, target)
+    for name in ("eq", "ne"):
+        _bind_operator(f"__{name}__", _operator, name)
+
+
+def _bind_operator(name: str, make: Callable[..., Any], *arguments: Any) -> None:
+    """Have an operator made when it is first used; pickles find it by its name."""
+
+    def named() -> Any:
+        operator = make(*arguments)
+        operator.__name__, operator.__qualname__ = name, f"Tensor.{name}"
+        operator.__module__ = __name__
+        return operator
+
+    _bind_later(name, named)
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -412,8 +426,6 @@ def _bind() -> None:
         "__neg__": partial(FUNCTIONS.__getitem__, "neg"),
         "__pos__": partial(METHODS.__getitem__, "positive"),
         "__abs__": partial(FUNCTIONS.__getitem__, "abs"),
-        "__eq__": partial(_operator, "eq"),
-        "__ne__": partial(_operator, "ne"),
         # The names of Python 2, which PyTorch has kept.
         "__div__": partial(FUNCTIONS.__getitem__, "true_divide"),
         "__idiv__": partial(INPLACE.__getitem__, "div_"),
@@ -504,8 +516,9 @@ class _Later:
         self.name, self.make = name, make
 
     def __get__(self, instance: Tensor | None, owner: Any = None) -> Any:
-        setattr(Tensor, self.name, self.make())
-        return getattr(Tensor if instance is None else instance, self.name)
+        made = self.make()
+        setattr(Tensor, self.name, made)
+        return made.__get__(instance, owner)  # what a subclass has under the name asks for this
 
 
 class _LaterProperty(_Later):
@@ -528,11 +541,14 @@ def _bind_later(name: str, make: Callable[[], Any]) -> None:
 
 
 def _bind_declared(name: str, method: bool, inplace: bool) -> None:
-    """Put a function that was declared after that on `Tensor`."""
-    if method:
-        setattr(Tensor, name, METHODS[name])
-    if inplace:
-        setattr(Tensor, f"{name}_", INPLACE[f"{name}_"])
+    """Put a function that was declared after that on `Tensor`.
+
+    What somebody has put in the place of one of ours, or taken away, stays as it is.
+    """
+    for table, key, is_wanted in ((METHODS, name, method), (INPLACE, f"{name}_", inplace)):
+        is_ours = key in table.later
+        if is_wanted and (not is_ours or isinstance(vars(Tensor).get(key), _Later)):
+            setattr(Tensor, key, table[key])
 
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:

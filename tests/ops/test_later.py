@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import pickle
+import subprocess
+import sys
 
+import numgrad as ng
 from numgrad.ops.later import LATER
 from tests.children import ended_well
 from tests.docs import later_names
@@ -109,7 +113,36 @@ for text in ("x.T = x", "x.mH = x"):
         raise AssertionError(text)
     in_fork(refused)
 assert "sinh" in dir(ng)
+
+def stay():
+    ng.Tensor.cosh = lambda self: "mine"
+    del ng.Tensor.tanh
+    assert ng.zeros(1).sinh().item() == 0
+    assert ng.zeros(1).cosh() == "mine" and not hasattr(ng.Tensor, "tanh")
+
+def called_once():
+    class Own(ng.Tensor):
+        def sinh(self):
+            return super().sinh() + 1
+    x = ng.zeros(1)
+    x.__class__ = Own
+    assert x.sinh().item() == 1
+
+in_fork(stay)
+in_fork(called_once)
 """
+
+
+def test_operators_go_to_other_processes() -> None:
+    x = ng.ones(2)
+    for name in ("add", "radd", "iadd", "sub", "rsub", "isub", "truediv", "rpow", "eq", "and"):
+        for operator in (getattr(ng.Tensor, f"__{name}__"), getattr(x, f"__{name}__")):
+            assert pickle.loads(pickle.dumps(operator)).__name__ == f"__{name}__"
+
+
+def test_operations_load_without_docstrings() -> None:
+    script = "import numgrad as ng; ng.layer_norm, ng.nn.functional.kl_div, ng.Tensor.hardshrink"
+    subprocess.run([sys.executable, "-OO", "-c", script], check=True)
 
 
 def test_each_name_can_be_the_first_that_is_asked_for() -> None:

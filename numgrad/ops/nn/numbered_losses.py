@@ -75,8 +75,8 @@ def _declare(
 ) -> None:
     """Declare a loss by the parameters that it takes, and lines that show it."""
     text = (rule_of(function).__doc__ or "").replace("Return the mean of ", "Return ")
-    start = text.index("    Parameters\n    ----------\n")
-    end = text.index("\n\n", start)
+    start = max(text.find("    Parameters\n    ----------\n"), 0)
+    end = text.find("\n\n", start) if text else 0  # Python leaves docstrings out when told to
     declare_again(
         function,
         *[f"{function.__name__}({each})" for each in parameters],
