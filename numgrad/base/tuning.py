@@ -198,3 +198,7 @@ COUNTED_BY_NUMPY = 4096
 #: Passes inside of each other that one stack takes, with the user's own calls between; they are
 #: counted in ``modes.depth``. Not measured.
 NESTED_PASSES = 25
+#: Frames of Python's stack that compiling or loading a kernel may take beyond the recursion limit,
+#: and what keeping signals away from that takes within it. Not measured: some times what they take.
+FRAMES_OF_COMPILERS = 2_000
+FRAMES_OF_SHIELDS = 30

@@ -5,6 +5,8 @@ Ctrl-C raises an exception there. Numba and LLVM don't expect one: a table that 
 makes later kernels fail, and code that is linked by half ends the process. So while a kernel is
 compiled or loaded, handlers are replaced by one that takes notes. Then they are put back, and those
 of the signals that came are called, in order: the call is lost, and nothing else.
+
+The end of Python's stack tears them, too: what was called close to it is given room meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from numgrad.base.tuning import FRAMES_OF_COMPILERS, FRAMES_OF_SHIELDS
 from numgrad.runtime.forks import forkable_lock
 
 __all__ = ["raise_in", "undisturbed"]
@@ -51,9 +54,14 @@ def undisturbed(function: Callable[..., Result], *arguments: Any) -> Result:
     if outer is not None and outer.active:
         return function(*arguments)
     shield = _Shield()
+    _descend(FRAMES_OF_SHIELDS)  # where there is no room for that, nothing is begun
     try:
         shield.raise_over(thread)
-        return function(*arguments)
+        _deepen(FRAMES_OF_COMPILERS)
+        try:
+            return function(*arguments)
+        finally:
+            _deepen(-FRAMES_OF_COMPILERS)
     finally:
         # From here on a signal that still comes to the shield is handed on at once. So nothing is
         # lost if a handler raises while the others are being put back.
@@ -62,6 +70,21 @@ def undisturbed(function: Callable[..., Result], *arguments: Any) -> Result:
             shield.take_away(thread)
         finally:
             shield.deliver()
+
+
+_depth = forkable_lock()
+
+
+def _descend(frames: int) -> None:
+    """Raise RecursionError unless the stack has room for some frames."""
+    if frames:
+        _descend(frames - 1)
+
+
+def _deepen(frames: int) -> None:
+    """Let the stack of Python grow by some frames more, or fewer; those of all threads."""
+    with _depth:
+        sys.setrecursionlimit(sys.getrecursionlimit() + frames)
 
 
 def raise_in(thread: int, kind: type[BaseException]) -> None:

@@ -335,6 +335,37 @@ def test_every_lock_that_another_thread_holds_is_free_in_a_child() -> None:
 
 
 @needs_fork
+def test_kernels_are_loaded_at_the_end_of_pythons_stack_or_not_at_all() -> None:
+    """Half of one that was kept on disk ended the process: the calls before fill the cache."""
+    script = """
+    import os, sys
+    import numgrad as ng
+
+    def compute():
+        ng.tensor([0.3, 0.4], requires_grad=True).tanh().sum().backward()
+
+    def descend(frames):
+        return descend(frames - 1) if frames else compute()
+
+    def in_fork(frames):
+        pid = os.fork()
+        if pid == 0:
+            limit = sys.getrecursionlimit()
+            try:
+                descend(frames)
+            except RecursionError:
+                assert limit - frames < 150
+            assert sys.getrecursionlimit() == limit
+            compute()
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    print({in_fork(0), *map(in_fork, range(sys.getrecursionlimit() - 110, 1000, 2))})
+    """
+    assert ended_well(script, fresh=True) == "{0}\n"
+
+
+@needs_fork
 def test_a_child_forked_while_operations_are_loaded_can_load_them() -> None:
     script = """
     import os, signal, threading, time
