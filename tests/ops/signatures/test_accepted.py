@@ -94,7 +94,7 @@ def _refuses(library: Any, call: str) -> bool:
             eval(call, {"torch": library, "np": np})
         except TypeError:
             return True
-        except Exception:
+        except Exception:  # it was taken, and what it was given was wrong
             return False
     return False
 
