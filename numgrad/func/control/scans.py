@@ -115,6 +115,8 @@ def scan(
     for name, flag in (("dim", dim), ("unroll", unroll)):
         if not isinstance(flag, int) or isinstance(flag, bool):
             raise RuntimeError(f"{name.capitalize()} must be an int, but got {type(flag)}")
+    if unroll < 1:
+        raise RuntimeError(f"Unroll must be at least 1, but got {unroll}")
     if not isinstance(reverse, bool):
         raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
     carry, carry_spec = read_leaves(init, "init")
