@@ -18,7 +18,7 @@ import numpy as np
 from numgrad.batching.branching import run_switch, run_while
 from numgrad.batching.compiled import call_compiled
 from numgrad.batching.fused import fused_gradients
-from numgrad.batching.loops import loop_of_batch, spread_carries
+from numgrad.batching.loops import body_of_batch, loop_of_batch, spread_carries
 from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result, has_batched
 from numgrad.batching.taken_apart import INSIDE
@@ -105,10 +105,10 @@ class Batcher(Worlds):
         return loop_of_batch(self, call)
 
     @contextmanager
-    def body(self) -> Iterator[None]:
-        """Record the body of a loop."""
-        with self._own_run(), self._outside.trace.body():
-            yield
+    def body(self, first: Any) -> Iterator[Any]:
+        """Record the body of a loop, inside and outside."""
+        with self._own_run(), body_of_batch(self, first) as inputs:
+            yield inputs
 
     def stand_in(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], given: Tensor | None = None
@@ -128,13 +128,17 @@ class Batcher(Worlds):
         return self.inside(found, batched)
 
     def spread(
-        self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool
+        self,
+        given: Sequence[Tensor],
+        after: Sequence[Tensor],
+        stops: bool,
+        turns: Tensor | None,
     ) -> list[Tensor] | None:
         """Return a loop's first carries such that the examples have their own where they come to.
 
         None if they have already.
         """
-        return spread_carries(self, given, after, stops)
+        return spread_carries(self, given, after, stops, turns)
 
     @property
     def has_numbers(self) -> bool:

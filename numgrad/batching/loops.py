@@ -2,12 +2,14 @@
 
 Where all examples make the same turns the body of the loop outside does just what the body inside
 does for all of them. Otherwise there is a turn as long as an example makes one; the others wait.
+While a body inside is recorded, one outside is, so that neither is run again for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,18 +22,23 @@ from numgrad.ops.creation.ranges import arange
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.selection import where
 
-__all__ = ["loop_of_batch", "spread_carries"]
+__all__ = ["body_of_batch", "loop_of_batch", "spread_carries"]
 
 
 def spread_carries(
-    batcher: Any, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool
+    batcher: Any,
+    given: Sequence[Tensor],
+    after: Sequence[Tensor],
+    stops: bool,
+    turns: Tensor | None,
 ) -> list[Tensor] | None:
     """Return a loop's first carries, batched where they are to be; None if they are already."""
     before = [batcher.part(each) for each in given[: len(after)]]
     wanted = [
         part.batched or batcher.part(each).batched for part, each in zip(before, after, strict=True)
     ]
-    if stops and wanted[0]:  # some examples wait for others
+    counted = turns is not None and batcher.part(turns).batched
+    if counted or (stops and wanted[0]):  # some examples wait for others
         wanted = [True] * len(wanted)
     if wanted == [part.batched for part in before]:
         return None
@@ -47,15 +54,29 @@ def spread_carries(
     return found
 
 
+@contextmanager
+def body_of_batch(batcher: Any, first: Any) -> Iterator[Any]:
+    """Record a body inside, and with it what that does outside; see `FirstTurn`."""
+    given = [batcher.part(each) for each in first.given]
+    count = None if first.turns is None else batcher.part(first.turns)
+    waits = count.batched if count is not None else first.stops and given[0].batched
+    body = (_Apart if waits else _Body)(batcher, first, given, count)
+    with ExitStack() as stack:
+        with batcher.outside():
+            trace: Any = modes.trace
+            outside = stack.enter_context(trace.body(body.first_outside(given)))
+        inside = body.inside(outside.read, first.required)
+        body.recorded = outside, inside
+        read = stack.enter_context(inside.reading(batcher))
+        yield type(outside)(inside.inputs, read, body)
+
+
 def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
     """Record a loop outside, and return its results inside; see `numgrad.jit.front.loops`."""
+    body = call.recorded.note
     given = [batcher.part(each) for each in call.given]
-    count = None if call.turns is None else batcher.part(call.turns)
-    waits = count.batched if count is not None else call.stops and given[0].batched
-    body = (_Apart if waits else _Together)(batcher, call, [p.batched for p in given], count)
     with batcher.outside():
-        rows = [_rows_first(part) for part in given[call.carried :]]
-        carries = body.start(given[: call.carried])
+        carries, rows = body.call_outside(call, given)
         outer = batcher.outside().trace
         result = outer.recording.loop(
             outer,
@@ -67,7 +88,7 @@ def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
             stops=call.stops,
             count=body.count,
             divided=call.divided,
-            recorded=body.recorded(),
+            recorded=body.recorded_outside(),
         )
     grows = call.turns is not None and call.length is None
     inside = [
@@ -94,8 +115,36 @@ def _rows_first(part: Part) -> Tensor:
     return part.tensor.movedim(0, 1)
 
 
+class _Inside(NamedTuple):
+    """The inputs of a body inside.
+
+    Attributes
+    ----------
+    inputs : list of Tensor
+    mask : Tensor or None
+        Which examples the body is for; None for all.
+    first : Tensor or None
+        The number of one of them.
+    """
+
+    inputs: list[Tensor]
+    mask: Tensor | None = None
+    first: Tensor | None = None
+
+    def reading(self, batcher: Any) -> AbstractContextManager[list[Tensor]]:
+        """Have a body run for these examples; what is entered is what it is called with."""
+        if self.mask is None or self.first is None:
+            return nullcontext(self.inputs)
+        return self._selecting(batcher, self.mask, self.first)
+
+    @contextmanager
+    def _selecting(self, batcher: Any, mask: Tensor, first: Tensor) -> Iterator[list[Tensor]]:
+        with Selected(batcher, mask, lambda each: _example(batcher, each, first)) as selected:
+            yield [selected.read(each) for each in self.inputs]
+
+
 class _Body:
-    """The body of a loop outside.
+    """The body of a loop outside, in which all examples make the same turns.
 
     Attributes
     ----------
@@ -107,19 +156,42 @@ class _Body:
         How many turns the loop outside makes, if it is not known.
     extra : int
         How many carries it has before those of the loop inside.
+    recorded : tuple
+        What stood for its inputs when the body inside was recorded, and for those.
     """
 
     extra = 0
+    waits = False
 
-    def __init__(
-        self, batcher: Any, call: Any, batched: Sequence[bool], count: Part | None
-    ) -> None:
-        self.batcher, self.call, self.batched = batcher, call, batched
+    def __init__(self, batcher: Any, first: Any, given: Sequence[Part], count: Part | None) -> None:
+        self.batcher, self.first = batcher, first
         self.count: Any = None if count is None else count.tensor
         self.own_count: Any = count
+        self.batched = self._batched(given, first.carried)
         self.stacked: list[bool] = []
         self.summed: list[bool] = []
+        self.recorded: Any = None
+        self.call: Any = None
         self._again = batcher.reopening()
+
+    def _batched(self, given: Sequence[Part], carried: int) -> list[bool]:
+        return [part.batched or (self.waits and k < carried) for k, part in enumerate(given)]
+
+    def first_outside(self, given: Sequence[Part]) -> Any:
+        """Return what the recorder outside is told."""
+        first = self.first
+        carries = self.start(given[: first.carried])
+        found = [*carries, *map(_rows_first, given[first.carried :])]
+        required = [modes.grad and each.requires_grad for each in found]
+        return first._replace(
+            given=found, carried=len(carries), required=required, turns=self.count
+        )
+
+    def call_outside(self, call: Any, given: Sequence[Part]) -> tuple[list[Tensor], list[Tensor]]:
+        """Note what the loop inside is, and return what that outside is given."""
+        self.call, self.batched = call, self._batched(given, call.carried)
+        rows = [_rows_first(part) for part in given[call.carried :]]
+        return self.start(given[: call.carried]), rows
 
     def start(self, carries: Sequence[Part]) -> list[Tensor]:
         """Return what the carries of the loop outside begin with."""
@@ -128,49 +200,69 @@ class _Body:
             for part, batched in zip(carries, self.batched, strict=False)
         ]
 
+    def inside(self, outside: Sequence[Tensor], required: Sequence[bool] = ()) -> _Inside:
+        """Return the inputs inside of those outside."""
+        inputs = self._inputs(outside)
+        for each, is_required in zip(inputs, required, strict=False):
+            if is_required:
+                each._edge = None
+        return _Inside(inputs)
+
+    def _inputs(self, outside: Sequence[Tensor]) -> list[Tensor]:
+        pairs = zip(outside[self.extra :], self.batched, strict=True)
+        return [self.batcher.inside(*pair) for pair in pairs]
+
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Any:
-        raise NotImplementedError
+        """Make a turn for the examples that have one."""
+        outside, own = [*carries, *rows], len(carries) - self.extra
+        with self._again():
+            inside = self.inside(outside)
+            with inside.reading(self.batcher) as read:
+                turn = self.call.body(read[:own], read[own:])
+        return self._turn(outside, turn, inside.mask)
 
-    def recorded(self) -> Any:
-        """Return the body outside as it was recorded with the one inside; None if it was not."""
-        return None
+    def recorded_outside(self) -> Any:
+        """Return the body outside: what it does was recorded while that inside was."""
+        recorded, (outside, inside) = self.call.recorded, self.recorded
+        found = recorded._replace(inputs=outside.inputs, note=outside.note)
+        finish = recorded.finish
+        if finish is None:
+            return found._replace(turn=self._turn(outside.read, recorded.turn, inside.mask))
 
-    def _turn(self, carries: Sequence[Tensor], stacked: Any, summed: Any, given: Any) -> Any:
-        """Return what a turn outside gives, of parts."""
+        def finish_outside(inputs: list[Tensor]) -> Any:
+            with self._again():
+                turn = finish(self._inputs(inputs))
+            return self._turn(inputs, turn, inside.mask)
+
+        return found._replace(finish=finish_outside)
+
+    def _turn(self, outside: Sequence[Tensor], turn: Any, mask: Tensor | None) -> Any:
+        """Return what a turn outside gives, of the inputs there and of a turn inside."""
+        own = outside[self.extra :]
+        given = [Part(*pair) for pair in zip(own, self.batched, strict=False)][: self.call.carried]
+        with self._again():
+            carries, stacked, summed = self._parts(turn, given, mask)
+        after = self._after(outside, self._every(carries))
         if self.call.keeps:
             stacked = [*stacked, *given]
         self.stacked = [part.batched for part in stacked]
         self.summed = [part.batched for part in summed]
-        tensors = [part.tensor for part in stacked], [part.tensor for part in summed]
-        return type(self.call.recorded.turn)(carries, *tensors)
+        return type(turn)(
+            after, [part.tensor for part in stacked], [part.tensor for part in summed]
+        )
 
+    def _every(self, carries: Sequence[Part]) -> list[Tensor]:
+        return _Body.start(self, carries)
 
-class _Together(_Body):
-    """The body of a loop in which all examples make the same turns."""
-
-    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Any:
-        """Make a turn for all examples."""
-        batcher = self.batcher
-        given = [Part(*each) for each in zip((*carries, *rows), self.batched, strict=True)]
-        with self._again():
-            inside = [batcher.inside(*part) for part in given]
-            parts = self._parts(self.call.body(inside[: len(carries)], inside[len(carries) :]))
-        return self._turn_of(parts, given[: len(carries)])
-
-    def recorded(self) -> Any:
-        """Return the body outside: what it does was recorded while that inside was."""
-        inside = self.call.recorded
-        given = [self.batcher.part(each) for each in inside.inputs]
-        turn = self._turn_of(self._parts(inside.turn), given[: self.call.carried])
-        inputs = [part.tensor for part in given]
-        return inside._replace(inputs=inputs, turn=turn, takes=inside.takes or self.call.keeps)
-
-    def _parts(self, turn: Any) -> list[list[Part]]:
+    def _parts(
+        self, turn: Any, given: Sequence[Part], mask: Tensor | None
+    ) -> Sequence[Sequence[Part]]:
+        """Return what a turn inside gives; inside."""
         return [[self.batcher.part(each) for each in tensors] for tensors in turn]
 
-    def _turn_of(self, parts: Sequence[Sequence[Part]], given: Sequence[Part]) -> Any:
-        carries, stacked, summed = parts
-        return self._turn(self.start(carries), stacked, summed, given)
+    def _after(self, outside: Sequence[Tensor], carries: list[Tensor]) -> list[Tensor]:
+        """Return the next carries outside, of those that are the loop's inside."""
+        return carries
 
 
 class _Apart(_Body):
@@ -180,12 +272,11 @@ class _Apart(_Body):
     If it is counted, it has one more: the number of turns before.
     """
 
-    def __init__(
-        self, batcher: Any, call: Any, batched: Sequence[bool], count: Part | None
-    ) -> None:
-        everywhere = [True] * call.carried
-        super().__init__(batcher, call, [*everywhere, *batched[call.carried :]], count)
-        self.extra = 2 if call.stops else 1
+    waits = True
+
+    def __init__(self, batcher: Any, first: Any, given: Sequence[Part], count: Part | None) -> None:
+        super().__init__(batcher, first, given, count)
+        self.extra = 2 if first.stops else 1
 
     def start(self, carries: Sequence[Part]) -> list[Tensor]:
         """Return what the carries of the loop outside begin with."""
@@ -195,42 +286,38 @@ class _Apart(_Body):
                 self.count = self.own_count.tensor.amax()
         trace: Any = modes.trace
         none = fresh(trace.constant(np.zeros((), np.int64)))
-        return [own[0].any(), none, *own] if self.call.stops else [none, *own]
+        return [own[0].any(), none, *own] if self.first.stops else [none, *own]
 
-    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Any:
-        """Make a turn for the examples that have one."""
-        batcher, call = self.batcher, self.call
-        own = carries[self.extra :]
-        given = [Part(*each) for each in zip((*own, *rows), self.batched, strict=True)]
-        with recording(False):
-            if call.stops:
-                going = own[0]
+    def inside(self, outside: Sequence[Tensor], required: Sequence[bool] = ()) -> _Inside:
+        """Return the inputs inside of those outside, and which examples have a turn."""
+        batcher, (inputs, *_) = self.batcher, super().inside(outside, required)
+        with batcher.outside(), recording(False):
+            if self.first.stops:
+                going = outside[self.extra]
             else:
-                (number,) = carries[:1]
-                turn_number = self.count - 1 - number if call.reverse else number
+                number = outside[0]
+                turn_number = self.count - 1 - number if self.first.reverse else number
                 going = turn_number < self.own_count.tensor
             first = _first_of(going, batcher.size)
-        with self._again():
-            mask = batcher.inside(going, True)
-            inside = [batcher.inside(*part) for part in given]
-            with Selected(batcher, mask, lambda each: _example(batcher, each, first)) as selected:
-                read = [selected.read(each) for each in inside]
-                turn = call.body(read[: len(own)], read[len(own) :])
-            found = [
-                batcher.part(where(mask, after, before))
-                for after, before in zip(turn.carries, inside, strict=False)
-            ]
-            stacked, summed = (
-                [batcher.part(_where_selected(mask, each)) for each in tensors]
-                for tensors in (turn.stacked, turn.summed)
-            )
-        after = [part.every(batcher.size) for part in found]
+        return _Inside(inputs, batcher.inside(going, True), first)
+
+    def _parts(
+        self, turn: Any, given: Sequence[Part], mask: Tensor | None
+    ) -> Sequence[Sequence[Part]]:
+        assert mask is not None
+        part, before = self.batcher.part, [self.batcher.inside(*each) for each in given]
+        pairs = zip(turn.carries, before, strict=True)
+        carries = [part(where(mask, after, so_far)) for after, so_far in pairs]
+        return [
+            carries,
+            [part(_where_selected(mask, each)) for each in turn.stacked],
+            [part(_where_selected(mask, each)) for each in turn.summed],
+        ]
+
+    def _after(self, outside: Sequence[Tensor], carries: list[Tensor]) -> list[Tensor]:
         with recording(False):
-            if call.stops:
-                lead = [after[0].any(), carries[1] + 1]
-            else:
-                lead = [number + 1]
-        return self._turn([*lead, *after], stacked, summed, given[: len(own)])
+            lead = [carries[0].any(), outside[1] + 1] if self.first.stops else [outside[0] + 1]
+        return [*lead, *carries]
 
 
 def _where_selected(mask: Tensor, tensor: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from numgrad.graph.modes.state import recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.body_state import BodyState
-from numgrad.jit.front.loop_calls import Recorded, Turn
+from numgrad.jit.front.loop_calls import FirstTurn, Recorded, Turn
 from numgrad.jit.front.loops import drawing_for, record_loop
 
 __all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
@@ -82,8 +82,6 @@ def record_switch(
 ) -> Leaves:
     """Record branches; see `numgrad.graph.open_recorder.LoopRecorder.switch`."""
     state = BodyState(branches)
-    bodies = [_recorded_branch(tracer, state, branch, operands) for branch in branches]
-    like = bodies[0][0]
     with recording(False):
         which = index.reshape(())
         if which._array.dtype == np.bool_:
@@ -93,9 +91,14 @@ def record_switch(
             flags = [which == k for k in range(len(branches))]
     no = _constant(tracer, np.zeros((), np.bool_))
     zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
+    bodies = [
+        _recorded_branch(tracer, [flag, zero], [no, one], state, branch, operands)
+        for flag, branch in zip(flags, branches, strict=True)
+    ]
+    like = bodies[0][0]
     arrays = [each._array for each in _present(like)]
     found: Sequence[Tensor] = [_constant(tracer, np.zeros(a.shape, a.dtype)) for a in arrays]
-    for flag, branch, (leaves, start) in zip(flags, branches, bodies, strict=True):
+    for flag, branch, (_, recorded) in zip(flags, branches, bodies, strict=True):
 
         def turn(
             carries: Sequence[Tensor],
@@ -105,22 +108,34 @@ def record_switch(
             return Turn([no, one, *_present(state.run(branch, operands))], ())
 
         given = [flag, zero, *found]
-        recorded = None
-        if start is not None:
-            recorded = Recorded([], Turn([no, one, *_present(leaves)], ()), start, takes=False)
         after = record_loop(tracer, turn, given, (), 1, stops=True, recorded=recorded)
         found = after.carries[2:]
     return _filled(like, found)
 
 
 def _recorded_branch(
-    tracer: Any, state: BodyState, branch: Callable[[Leaves], Leaves], operands: Leaves
-) -> tuple[Leaves, int | None]:
-    """Return what a branch returns, and the number of its first node; None if it draws numbers."""
+    tracer: Any,
+    given: Sequence[Tensor],
+    after: Sequence[Tensor],
+    state: BodyState,
+    branch: Callable[[Leaves], Leaves],
+    operands: Leaves,
+) -> tuple[Leaves, Recorded | None]:
+    """Return what a branch returns, and its body; None if it draws random numbers.
+
+    `given` and `after` are the first carries, before the only turn and after it.
+    """
     start = next_sequence()
-    with tracer.body(), drawing_for(tracer).states.body({}) as drawn:
+    first = FirstTurn(given, len(given), [False] * len(given), stops=True)
+    with (
+        tracer.body(first) as (inputs, _, note),
+        drawing_for(tracer).states.body({}) as drawn,
+    ):
         leaves = state.run(branch, operands)
-    return leaves, None if drawn else start
+    if drawn:
+        return leaves, None
+    turn = Turn([*after, *_present(leaves)], ())
+    return leaves, Recorded(inputs, turn, start, note, lambda _: turn)
 
 
 def _constant(tracer: Any, array: np.ndarray[Any, Any]) -> Tensor:

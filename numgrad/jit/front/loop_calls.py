@@ -13,7 +13,16 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 
-__all__ = ["Body", "LoopCall", "Recorded", "Turn", "cut_loop"]
+__all__ = [
+    "Body",
+    "FirstTurn",
+    "Inputs",
+    "LoopCall",
+    "Recorded",
+    "Turn",
+    "cut_loop",
+    "stand_ins",
+]
 
 
 class Turn(NamedTuple):
@@ -27,6 +36,35 @@ class Turn(NamedTuple):
 Body = Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
 
 
+class FirstTurn(NamedTuple):
+    """What a recorder is told before a body is recorded: ``tracer.body(first)``.
+
+    It yields an `Inputs`: what stands for `given`.
+
+    Attributes
+    ----------
+    given, carried, reverse, stops, turns
+        As of `LoopCall`.
+    required : sequence of bool
+        Which of the inputs require grad.
+    """
+
+    given: Sequence[Tensor]
+    carried: int
+    required: Sequence[bool]
+    reverse: bool = False
+    stops: bool = False
+    turns: Tensor | None = None
+
+
+class Inputs(NamedTuple):
+    """What stands for the carries and the rows in a body, and what the body is called with."""
+
+    inputs: list[Tensor]
+    read: list[Tensor]
+    note: Any = None
+
+
 class Recorded(NamedTuple):
     """A body as it was recorded.
 
@@ -38,14 +76,18 @@ class Recorded(NamedTuple):
         What it gave.
     start : int
         The number of the first node that may be the body's.
-    takes : bool
-        Whether it takes any of the inputs. Otherwise others may stand in their place.
+    note : object
+        What the recorder has yielded with the inputs; see `FirstTurn`.
+    finish : callable, optional
+        Of a body that takes only the first few of the inputs, which are all that was recorded:
+        others may stand for the rest, and for all of them this returns the turn.
     """
 
     inputs: list[Tensor]
     turn: Turn
     start: int
-    takes: bool = True
+    note: Any = None
+    finish: Callable[[list[Tensor]], Turn] | None = None
 
     def edges(self) -> list[Edge]:
         """Return where gradients leave the body, but for its inputs."""
@@ -83,6 +125,20 @@ class LoopCall(NamedTuple):
     turns: Tensor | None
     keeps: bool
     divided: bool
+
+
+def stand_ins(tracer: Any, first: FirstTurn, start: int = 0) -> list[Tensor]:
+    """Return what stands for what is given, from some position on."""
+    inputs = []
+    for position, (each, is_required) in enumerate(zip(first.given, first.required, strict=True)):
+        if position < start:
+            continue
+        shape = each._array.shape[position >= first.carried :]
+        stand_in = tracer.stand_in(shape, each._array.dtype, each)
+        if is_required:
+            stand_in._edge = None
+        inputs.append(stand_in)
+    return inputs
 
 
 def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:

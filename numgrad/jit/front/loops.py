@@ -17,7 +17,7 @@ from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
-from numgrad.jit.front.loop_calls import Body, LoopCall, Recorded, Turn
+from numgrad.jit.front.loop_calls import Body, FirstTurn, LoopCall, Recorded, Turn, stand_ins
 from numgrad.jit.front.states import drawing_alike
 from numgrad.runtime.frames import where_user_is
 
@@ -161,22 +161,24 @@ def _record_loop(
     carried = len(carries)
     given = [*carries, *rows]
     required = [modes.grad and each.requires_grad for each in given]
+    taken = len(recorded.inputs) if recorded is not None and recorded.finish is not None else None
+    given[:carried] = tracer.spread(given, given[:carried], stops, count) or given[:carried]
     while True:
-        if recorded is not None and not recorded.takes:
-            inputs = _stand_ins(tracer, given, carried, required)
-            recorded = recorded._replace(inputs=inputs)
+        first = FirstTurn(given, carried, required, reverse, stops, count)
+        if recorded is not None and taken is not None:
+            recorded = _completed(tracer, recorded, taken, first)
         elif recorded is None or [each.requires_grad for each in recorded.inputs] != required:
-            recorded = _record(tracer, body, given, carried, required)
+            recorded = _record(tracer, body, first)
         turn = recorded.turn
         more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
-        spread = tracer.spread(given, turn.carries, stops)
+        spread = tracer.spread(given, turn.carries, stops, count)
         if spread is None and (not modes.grad or more == required[:carried]):
             break
         if modes.grad:
             required[:carried] = more  # what comes of a parameter requires grad from the next on
         if spread is not None:
             given[:carried] = spread
-        recorded = None if recorded.takes else recorded
+            recorded = None if taken is None else recorded
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
     moving = [modes.grad and output.requires_grad for output in outputs]
     if stops or count is not None:  # of no turns the carries are what they were
@@ -213,27 +215,18 @@ def _record_loop(
     return Turn(results[:carried], results[sums:stacked], results[carried:sums])
 
 
-def _record(
-    tracer: Any, body: Body, given: Sequence[Tensor], count: int, required: Sequence[bool]
-) -> Recorded:
-    """Record a body whose inputs require grad as `required` says; `count` of them are carries."""
-    start = next_sequence()
-    with tracer.body():
-        inputs = _stand_ins(tracer, given, count, required)
-        return Recorded(inputs, body(inputs[:count], inputs[count:]), start)
+def _record(tracer: Any, body: Body, first: FirstTurn) -> Recorded:
+    """Record a body for what its inputs are in the first turn."""
+    start, count = next_sequence(), first.carried
+    with tracer.body(first) as (inputs, read, note):
+        return Recorded(inputs, body(read[:count], read[count:]), start, note)
 
 
-def _stand_ins(
-    tracer: Any, given: Sequence[Tensor], count: int, required: Sequence[bool]
-) -> list[Tensor]:
-    inputs = []
-    for position, (each, is_required) in enumerate(zip(given, required, strict=True)):
-        shape = each._array.shape[position >= count :]
-        stand_in = tracer.stand_in(shape, each._array.dtype, each)
-        if is_required:
-            stand_in._edge = None
-        inputs.append(stand_in)
-    return inputs
+def _completed(tracer: Any, recorded: Recorded, taken: int, first: FirstTurn) -> Recorded:
+    """Return a body that takes few of its inputs, for others that stand for the rest."""
+    inputs = [*recorded.inputs[:taken], *stand_ins(tracer, first, taken)]
+    assert recorded.finish is not None
+    return recorded._replace(inputs=inputs, turn=recorded.finish(inputs))
 
 
 def _check_fits(after: Tensor, before: Tensor) -> None:

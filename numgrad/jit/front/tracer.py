@@ -27,7 +27,7 @@ from numgrad.jit.backward.loops import BackwardLoops
 from numgrad.jit.backward.turns import reached
 from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
-from numgrad.jit.front.loop_calls import LoopCall, cut_loop
+from numgrad.jit.front.loop_calls import FirstTurn, Inputs, LoopCall, cut_loop, stand_ins
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues
@@ -283,16 +283,23 @@ class Tracer(TracedValues):
         return cut_loop(self, call)
 
     @contextmanager
-    def body(self) -> Iterator[None]:
+    def body(self, first: FirstTurn) -> Iterator[Inputs]:
         """Record the body of a loop."""
         self._own.append(set())
         try:
             with self.states.body({}):
-                yield
+                inputs = stand_ins(self, first)
+                yield Inputs(inputs, inputs)
         finally:
             self._own.pop()
 
-    def spread(self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool) -> None:
+    def spread(
+        self,
+        given: Sequence[Tensor],
+        after: Sequence[Tensor],
+        stops: bool,
+        turns: Tensor | None,
+    ) -> None:
         """Return None: nothing here differs between examples."""
 
     def stand_in(

@@ -98,3 +98,31 @@ def test_a_batch_of_second_derivatives_runs_them_no_more_often_than_it_has_to(
     counts = [runs(_hessian_of_batch(_nested(_scan, depth)), x) for depth in (1, 2, 3)]
     assert counts[2] < 5 * counts[1] < 25 * counts[0]
     assert counts[2] < 200
+
+
+def _for(body: Function) -> Function:
+    return lambda x: func.fori_loop(0, (x.sum() > 0).to(int) + 1, lambda _, y: body(y), x)
+
+
+def _gradient_of_batch(function: Function) -> Function:
+    return func.grad(lambda x: func.vmap(function)(x).sum())
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "most"),
+    [
+        (_cond, func.vmap, [2, 4, 6]),
+        (_cond, lambda function: func.vmap(_gradient(function)), [4, 10, 18]),
+        (_cond, _gradient_of_batch, [4, 10, 18]),
+        (_for, func.vmap, [2, 4, 6]),
+        (_for, lambda function: func.vmap(_gradient(function)), [6, 16, 30]),
+    ],
+)
+def test_of_a_batch_whose_examples_wait_for_each_other_they_run_no_more_often(
+    kind: Callable[[Function], Function],
+    transform: Callable[[Function], Function],
+    most: list[int],
+    runs: Callable[[Function, Any], int],
+) -> None:
+    x = ng.tensor([[0.3, 0.2], [0.1, -0.4]])
+    assert [runs(transform(_nested(kind, depth)), x) for depth in (1, 2, 3)] == most
