@@ -269,8 +269,8 @@ def _store_integers(elements: Sequence[Any], dtype: dtypes.dtype) -> Array:
 def _integer(element: Any, dtype: dtypes.dtype) -> Any:
     if isinstance(element, Tensor):
         element = to_index(element)
-    elif isinstance(element, np.ndarray):
-        element = element.item() if element.size == 1 else element
+    elif isinstance(element, np.ndarray) and dtype is dtypes.uint64:
+        raise TypeError("an integer is required")
     if not isinstance(element, (float, np.floating)):
         element = _index(element)
         if dtype is dtypes.uint64:
@@ -297,7 +297,9 @@ def _index(element: Any) -> int:
 def _truth(element: Any) -> bool:
     if isinstance(element, Tensor):
         return bool(element._array.any())
-    if is_sequence(element) and not isinstance(element, np.ndarray):
+    if isinstance(element, np.ndarray):
+        return bool(_index(element))
+    if is_sequence(element):
         raise TypeError(f"'{type_name(element)}' object cannot be interpreted as an integer")
     return bool(element)
 
@@ -305,7 +307,7 @@ def _truth(element: Any) -> bool:
 def _complex(element: Any) -> complex:
     if isinstance(element, Tensor):
         return to_complex(element)
-    if isinstance(element, (int, float, complex, np.number, np.bool_)):
+    if isinstance(element, (int, float, complex, np.number, np.bool_, np.ndarray)):
         return complex(element)
     return complex(packed.array("d", [element])[0])
 

@@ -85,3 +85,36 @@ def test_a_list_in_itself_has_too_many_dimensions() -> None:
     data.append(data)
     with pytest.raises(ValueError, match="too many dimensions 'list'"):
         ng.tensor(data)
+
+
+INDEX = "only integer scalar arrays can be converted to a scalar index"
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype", "expected"),
+    [
+        (np.array(3), ng.int64, 3),
+        (np.array(3, np.uint8), ng.uint8, 3),
+        (np.array(3), ng.bool, True),
+        (np.array(0), ng.bool, False),
+        (np.array(1.5), ng.float32, 1.5),
+        (np.array(2j), ng.complex64, 2j),
+        (np.array(2j), None, 2j),
+        (np.array(1.5), ng.int64, INDEX),
+        (np.array([2]), ng.int64, INDEX),
+        (np.array([2]), None, INDEX),
+        (np.array(True), ng.int64, INDEX),
+        (np.array(1.5), ng.bool, INDEX),
+        (np.array([True]), ng.bool, INDEX),
+        (np.array(3), ng.uint64, "an integer is required"),
+    ],
+)
+def test_an_array_behind_a_number_is_what_python_takes_it_for(
+    array: Any, dtype: Any, expected: Any
+) -> None:
+    """As in PyTorch: an integer is one by ``__index__``, which NumPy gives integers without dims."""
+    if isinstance(expected, str):
+        with pytest.raises(TypeError, match=expected):
+            ng.tensor([1, array], dtype=dtype)
+    else:
+        assert ng.tensor([1, array], dtype=dtype).tolist() == [1, expected]
