@@ -32,15 +32,22 @@ _SIZES = {2: "height, width", 3: "depth, height, width"}
 def _starts(samples: Array, size: int, count: int, kernel: int) -> Array:
     """Return where windows begin, for a number of each plane; the last one ends with the plane.
 
-    B. Graham, "Fractional max-pooling" (arXiv 1412.6071), section 2: floor(a (i + u)).
+    B. Graham, "Fractional max-pooling" (arXiv 1412.6071), section 2: floor(a (i + u)). Where u is
+    not from [0, 1), rounding may put a window outside: it is moved to the nearest end.
     """
     dtype = samples.dtype.type
     starts = np.full((samples.size, count), size - kernel, np.int64)
     if count > 1:
         by = dtype(size - kernel) / dtype(count - 1)
         at = np.arange(count - 1).astype(dtype) + samples[:, None]
-        starts[:, :-1] = (at * by).astype(np.int64) - (samples[:, None] * by).astype(np.int64)
-    return starts
+        starts[:, :-1] = _whole(at * by) - _whole(samples[:, None] * by)
+    return starts.clip(0, size - kernel)
+
+
+def _whole(values: Array) -> Array:
+    """Return the numbers as PyTorch's int has them: what it can't hold is its least number."""
+    least = np.float64(np.iinfo(np.int32).min)
+    return np.where(np.abs(values) < -least, values, least).astype(np.int64)
 
 
 def _chosen(

@@ -6,8 +6,10 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import numgrad as ng
 import numgrad.nn.functional as F
@@ -239,6 +241,23 @@ def test_fractional_pooling_draws_windows_that_are_as_many_as_wanted(dims):
     )
     values, places = getattr(F, f"{name}_with_indices")(x, 3, 2)
     assert (x.flatten()[places] == values).all()
+
+
+@hypothesis.given(
+    st.sampled_from([2, 3]),
+    st.sampled_from([np.float32, np.float64]),
+    st.tuples(*[st.integers(1, 9)] * 3),
+    st.floats(width=32) | st.sampled_from([1.0, 3e8, -3e8, 2e7, 1e30]),
+)
+def test_fractional_windows_lie_in_the_plane_whatever_numbers_are_given(dims, dtype, sizes, number):
+    size, kernel, count = sizes[0] + sizes[1] + sizes[2], sizes[1], sizes[2]
+    x = ng.from_numpy(np.arange(size**dims, dtype=dtype)).reshape((1, *[size] * dims))
+    drawn = ng.from_numpy(np.full((1, 1, dims), number, dtype))
+    name = f"fractional_max_pool{dims}d_with_indices"
+    values, places = getattr(F, name)(x, kernel, count, _random_samples=drawn)
+    assert (values == places).all()
+    # Every window holds what it begins with, and the last ends with the plane.
+    assert places.min() >= 0 and places.max() == size**dims - 1
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
