@@ -102,6 +102,7 @@ def _make_elman(word: str, function: Callable[..., Tensor], result: str) -> None
         b_ih: Tensor | None,
         b_hh: Tensor | None,
     ) -> Tensor:
+        _check_weights(w_ih, w_hh, 1)
         _check_input(input, w_ih)
         _check_hidden(input, hx, w_hh._array.shape[1], 0)
         return function(linear_part(hx, w_hh, b_hh) + linear_part(input, w_ih, b_ih))
@@ -190,8 +191,8 @@ def lstm_cell(
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_input(input, w_ih)
+    _check_weights(w_ih, w_hh, 4)
     for number, each in enumerate(hx):
         _check_hidden(input, each, w_hh._array.shape[1], number)
-    _check_weights(w_ih, w_hh, 4)
     gates = linear_part(input, w_ih, b_ih) + linear_part(hx[0], w_hh, b_hh)
     return lstm_step(gates, hx[1])

@@ -112,7 +112,7 @@ INDEX = "only integer scalar arrays can be converted to a scalar index"
 def test_an_array_behind_a_number_is_what_python_takes_it_for(
     array: Any, dtype: Any, expected: Any
 ) -> None:
-    """As in PyTorch: an integer is one by ``__index__``, which NumPy gives integers without dims."""
+    """As in PyTorch: an integer is one by ``__index__``, which only arrays without dims have."""
     if isinstance(expected, str):
         with pytest.raises(TypeError, match=expected):
             ng.tensor([1, array], dtype=dtype)

@@ -199,3 +199,10 @@ def test_medians_of_integers_are_known_when_a_compiled_function_runs() -> None:
     assert median(x, ng.tensor([[True, True, False], [True, True, True]])).tolist() == [1, 5]
     with pytest.raises(ValueError, match="no fully masked out rows"):
         median(x, ng.tensor([[True, True, False], [False, False, False]]))
+
+
+def test_the_mean_of_integers_has_no_dtype_by_itself() -> None:
+    with pytest.raises(ValueError, match="output dtype. Input dtype must be either a floating"):
+        masked.mean(ng.tensor([1, 2]), mask=ng.tensor([True, False]))
+    with pytest.raises(ValueError, match="output dtype. Optional dtype must be either a floating"):
+        masked.mean(ng.tensor([1.0, 2.0]), dtype=ng.int64)

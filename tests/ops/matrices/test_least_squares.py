@@ -114,3 +114,10 @@ def test_gradients_of_any_order_by_finite_differences():
 
         assert ng.autograd.gradcheck(both, [A, B], check_forward_ad=True)
         assert ng.autograd.gradgradcheck(both, [A, B])
+
+
+def test_gradients_of_batches_of_vectors_by_finite_differences():
+    random = np.random.default_rng(2)
+    A = ng.from_numpy(random.standard_normal((2, 4, 3))).requires_grad_()
+    b = ng.from_numpy(random.standard_normal((2, 4))).requires_grad_()
+    assert ng.autograd.gradcheck(lambda A, b: tuple(ng.linalg.lstsq(A, b))[:2], [A, b])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,31 @@ def test_what_is_refused_and_how_is_pytorchs(torch: Any) -> None:
                     outputs(library, name, wrong, states, *options)
                 words.append(f"{name}: {caught.value}")
     assert said[0] == said[1]
+
+
+CELLS = {"rnn_relu_cell": 1, "rnn_tanh_cell": 1, "gru_cell": 3, "lstm_cell": 4}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_what_cells_refuse_and_how_is_pytorchs(torch: Any, name: str) -> None:
+    gates = CELLS[name]
+    said: list[list[Any]] = [[], []]
+    for library, words in zip((ng, torch), said, strict=True):
+        for w_ih, w_hh, x, h in itertools.product(
+            [(4 * gates, 3), (5 * gates, 3), (4 * gates, 2)],
+            [(4 * gates, 4), (5 * gates, 4), (4 * gates, 5)],
+            [(2, 3), (3, 3)],
+            [(2, 4), (2, 5)],
+        ):
+            hx = library.ones(*h)
+            given = library.ones(*x), [hx, hx] if name == "lstm_cell" else hx
+            try:
+                getattr(library, name)(*given, library.ones(*w_ih), library.ones(*w_hh))
+            except RuntimeError as error:
+                words.append(str(error))
+            else:
+                words.append(None)
+    assert said[0] == said[1] and said[0].count(None) == 1
 
 
 @pytest.mark.sampled(0.5)
