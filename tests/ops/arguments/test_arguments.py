@@ -113,3 +113,20 @@ def test_out_gets_what_a_copy_of_the_result_is(watched: bool, n: int, target: st
                     continue
                 assert call(*operands, out=out) is out
             assert ng.equal(out, expected.to(out.dtype)), function
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: x.view(2, 2.0), r"view\(\): argument 'size' failed .* at pos 2 with .* float"),
+        (lambda x: x.view(1, 2, "a"), r"view\(\): argument 'size' failed .* at pos 3 with .* str"),
+        (lambda x: x.flip(0, 1.5), r"flip\(\): argument 'dims' failed .* at pos 2 with .* float"),
+        (
+            lambda x: ng.zeros(2, 3, None),
+            r"zeros\(\): argument 'size' .* at pos 3 with .* NoneType",
+        ),
+    ],
+)
+def test_what_is_no_size_is_named_by_its_place_from_one_on(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call(ng.ones(4))
