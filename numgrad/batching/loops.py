@@ -162,7 +162,8 @@ class _Together(_Body):
         inside = self.call.recorded
         given = [self.batcher.part(each) for each in inside.inputs]
         turn = self._turn_of(self._parts(inside.turn), given[: self.call.carried])
-        return inside._replace(inputs=[part.tensor for part in given], turn=turn)
+        inputs = [part.tensor for part in given]
+        return inside._replace(inputs=inputs, turn=turn, takes=inside.takes or self.call.keeps)
 
     def _parts(self, turn: Any) -> list[list[Part]]:
         return [[self.batcher.part(each) for each in tensors] for tensors in turn]

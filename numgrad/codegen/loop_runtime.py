@@ -32,7 +32,6 @@ __all__ = [
     "as_argument",
     "distinct",
     "finishes",
-    "interrupted",
     "part",
     "span",
     "stack",
@@ -175,33 +174,6 @@ def _distinct(typing_context: Any) -> Any:
 
 
 distinct: Any = intrinsic(_distinct)
-
-
-def _interrupted(typing_context: Any) -> Any:
-    """Return whether a signal came whose handler raises, such as that of Ctrl-C.
-
-    Python runs handlers between its own instructions only, of which there are none here. Who asks
-    ends early; as soon as Python is back it is interrupted, so that nobody sees what was left.
-    """
-
-    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        api = context.get_python_api(builder)
-        gil = api.gil_ensure()
-        kind = ir.FunctionType(ir.IntType(32), [])
-        check = cgutils.get_or_insert_function(builder.module, kind, "PyErr_CheckSignals")
-        came = builder.icmp_signed("!=", builder.call(check, []), ir.IntType(32)(0))
-        again = ir.FunctionType(ir.VoidType(), [])
-        with builder.if_then(came):
-            api.err_clear()
-            set_again = cgutils.get_or_insert_function(builder.module, again, "PyErr_SetInterrupt")
-            builder.call(set_again, [])
-        api.gil_release(gil)
-        return came
-
-    return types.boolean(), lower
-
-
-interrupted: Any = intrinsic(_interrupted)
 
 
 def as_argument(value: Any, dtype: Any, position: int) -> Any:

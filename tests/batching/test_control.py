@@ -136,6 +136,17 @@ def test_traced_batches_of_batches(program, seed):
     close(interpreted(vmap(of_weight), weights)[0], looped(of_weight, weights))
 
 
+def test_a_traced_branch_that_all_examples_take() -> None:
+    batch = batch_of(3)
+
+    def over_batch(weight: Any, x: Any) -> Any:
+        f = lambda a: cond(weight[0] > 0.1, lambda: a.sin() * weight, lambda: a * 2)  # noqa: E731
+        return vmap(grad(lambda a: (f(a) * a).sum()))(x)
+
+    for weight in (WEIGHT, -WEIGHT):
+        close(interpreted(over_batch, weight, batch)[0], over_batch(weight, batch))
+
+
 def root(a: Any) -> Any:
     """Return a square root, by Newton's method."""
     return while_loop(lambda x: (x * x - a).abs() > 1e-12, lambda x: (x + a / x) / 2, a + 1)

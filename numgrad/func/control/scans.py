@@ -19,6 +19,7 @@ from numgrad.func.control.arguments import (
 from numgrad.func.control.checkpoints import Policy, read_policy, segments_of
 from numgrad.func.control.ranges import keeps, replay
 from numgrad.func.control.tracing import recorder_of
+from numgrad.graph.modes.state import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.joining import cat, stack
 
@@ -115,6 +116,8 @@ def scan(
     for name, flag in (("dim", dim), ("unroll", unroll)):
         if not isinstance(flag, int) or isinstance(flag, bool):
             raise RuntimeError(f"{name.capitalize()} must be an int, but got {type(flag)}")
+    if unroll < 1:
+        raise RuntimeError(f"Unroll must be at least 1, but got {unroll}")
     if not isinstance(reverse, bool):
         raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
     carry, carry_spec = read_leaves(init, "init")
@@ -212,7 +215,8 @@ def _recorded(
     whole = count // size * size
 
     def segment(carry: Leaves, rows: Leaves) -> tuple[Leaves, Leaves]:
-        return _recorded(recorder, step, carry, rows, size, reverse, inner)
+        open_now: Any = modes.trace  # another where gradients are computed of a batch
+        return _recorded(open_now.scan, step, carry, rows, size, reverse, inner)
 
     found: list[Leaves] = []
     for first, last in ((whole, count), (0, whole)) if reverse else ((0, whole), (whole, count)):

@@ -38,6 +38,7 @@ from numgrad.jit.emit.interruptions import (
     cleared_stacks,
     in_stretches,
     interruption,
+    none_ended,
     turns_between,
 )
 from numgrad.jit.emit.program_source import Emitted
@@ -118,7 +119,7 @@ def loop_function(body: Body, loop: Loop | Rows, name: str) -> Function:
     lines += body.room()
     turn += [*_moved(body, carries, handed_on, lines), *end]
     can_end = body.can_end or (isinstance(loop, Loop) and asks_within(loop))
-    lines += [Assign(ENDED, ZERO)] * can_end
+    lines += none_ended(can_end)
     lines += _turns(loop, turn, body, [(f"all_{k}", value) for k, value in stacked])
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)

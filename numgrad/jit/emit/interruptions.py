@@ -2,6 +2,8 @@
 
 Python runs the handlers of signals between its own instructions only. So a loop asks by itself, of
 so many turns that asking takes no time beside them; one that is over by then does not ask at all.
+What the handler raised is raised at the end of the compiled function: until then memory is given
+back, which an exception would not do in compiled code.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from numgrad.codegen.loops import (
     ZERO,
     Assign,
     Break,
+    Do,
     Expression,
     For,
+    Function,
     If,
     Name,
     Number,
+    Return,
     Statement,
     Store,
     call,
@@ -38,12 +43,34 @@ __all__ = [
     "cleared_stacks",
     "in_stretches",
     "interruption",
+    "none_ended",
+    "raise_ended",
+    "raising",
     "turns_between",
 ]
 
 ENDED = "ended"  # whether a signal ended a loop, which all loops around it go by
 
-(_INTERRUPTED,) = names("numgrad.codegen.loop_runtime", "interrupted")
+_INTERRUPTED, _RAISE = names("numgrad.codegen.signal_runtime", "interrupted", "raise_interruption")
+
+
+def none_ended(can_end: bool) -> list[Statement]:
+    """Return what a function begins with whose loops a signal may end, if they may."""
+    return [Assign(ENDED, ZERO)] * can_end
+
+
+def raise_ended(can_end: bool) -> list[Statement]:
+    """Return what raises, in the function that Python or a user's code calls, if one was ended."""
+    return [Do(call(_RAISE, Name(ENDED)))] * can_end
+
+
+def raising(loop: Function) -> list[Function]:
+    """Return a loop's function as Python calls it: one that returns whether it was ended raises."""
+    if not isinstance(loop.body[-1], Return):
+        return [loop]
+    turns = Function("turns", loop.parameters, loop.body)
+    ended = Assign(ENDED, call(Name(turns.name), *turns.parameters))
+    return [turns, Function(loop.name, loop.parameters, [ended, *raise_ended(True)])]
 
 
 def turns_between(loop: Loop) -> int:

@@ -42,7 +42,7 @@ from numgrad.codegen.loops import (
 )
 from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step, with_recipe
-from numgrad.jit.emit.interruptions import ENDED
+from numgrad.jit.emit.interruptions import ENDED, none_ended, raise_ended, raising
 from numgrad.jit.emit.native_calls import native_call, native_statements
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.native_steps import (
@@ -123,15 +123,11 @@ def standalone_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
     """
     helpers: list[Function] = []
     function = _loop_function(loop, emitted, build, helpers, "loop")
-    return compile_functions([*helpers, function])
+    return compile_functions([*helpers, *raising(function)])
 
 
 def _loop_function(
-    loop: Any,
-    emitted: Emitted,
-    build: Build,
-    helpers: list[Function],
-    name: str,
+    loop: Any, emitted: Emitted, build: Build, helpers: list[Function], name: str
 ) -> Function:
     body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_", is_body=True)
     return loop_function(body, loop, name)
@@ -189,7 +185,7 @@ class _Standalone:
             elif not into:
                 lines.append(new_array(array.name, array.shape, array.dtype))
         steps = self.steps()
-        lines += [*self.room(), *steps]
+        lines += [*self.room(), *none_ended(self.can_end), *steps]
         results: list[Expression] = []
         for position, k in sources.items():
             generator = f"{self.buffers[self.graph.inputs[position]]}_"
@@ -210,7 +206,7 @@ class _Standalone:
             if not into:
                 result = Name(returned)
                 results.append(call(Attribute(result, "copy")) if is_shared else result)
-        lines.append(Return(Tuple(tuple(results))))
+        lines += [*raise_ended(self.can_end), Return(Tuple(tuple(results)))]
         parameters = [f"{self.buffers[value]}_" for value in self.graph.inputs]
         if into:
             parameters += [self.array_name(value) for value in outputs if value.shape]
@@ -460,9 +456,9 @@ class _Standalone:
                 self.memory.append(self._result(found, shape, dtype))
             given.append(found)
         run = call(Name(name), *given)
-        if self.is_body and isinstance(function.body[-1], Return):
+        if isinstance(function.body[-1], Return):
             self.can_end = True
-            return [*lines, If(run, [Assign(ENDED, ONE), Break()])]
+            return [*lines, If(run, [Assign(ENDED, ONE), *[Break()] * self.is_body])]
         return [*lines, Do(run)]
 
     def _result(self, name: str, shape: tuple[int, ...], dtype: Any) -> Statement:

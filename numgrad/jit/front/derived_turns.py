@@ -106,7 +106,7 @@ class BackwardTurn(_DerivedTurn):
             place: _added(found[edge], gradient)
             for place, edge, gradient in zip(places, edges, computed, strict=True)
         }
-        following = [or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving]
+        following = [or_zeros(by_place[k], node.output_metas[k]) for k in self.moving]
         present = [k for k in places if k >= carried and by_place[k] is not None]
         self.stacked = [k for k in present if k < total]
         self.summed = [k for k in present if k >= total]
@@ -141,7 +141,7 @@ class ForwardTurn(_DerivedTurn):
         found = dict(enumerate(upward.push_forward(places, edges, start=start)(given, record)))
         if node.first:
             found |= {node.first + k: tangents.get(k) for k in range(carried)}
-        following = [or_zeros(node.tracer, found[k], node.output_metas[k]) for k in self.moving]
+        following = [or_zeros(found[k], node.output_metas[k]) for k in self.moving]
         sums = carried + node.sums
         self.summed = [k for k in range(carried, sums) if found[k] is not None]
         self.stacked = [k for k in found if k >= sums and found[k] is not None]
@@ -155,7 +155,8 @@ def _run_again(node: Any, rows: Sequence[Tensor]) -> tuple[int, list[Tensor], Tu
 
     Returns the number of its first node, what it is given, and what it gives.
     """
-    with recording(True):
+    trace: Any = modes.trace
+    with recording(True), trace.joined():
         start = next_sequence()
         inputs = [
             _requiring(each) if required else each
@@ -179,9 +180,9 @@ def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
     return first + second
 
 
-def or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
+def or_zeros(gradient: Tensor | None, meta: Any) -> Tensor:
     """Return a gradient or tangent, or zeros of a shape and dtype if there is none."""
     if gradient is not None:
         return gradient
-    zeros: Any = tracer.constant(np.zeros(*meta))
-    return wrap(zeros)
+    trace: Any = modes.trace
+    return wrap(trace.constant(np.zeros(*meta)))

@@ -18,6 +18,7 @@ from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
 from numgrad.jit.front.loop_calls import Body, LoopCall, Recorded, Turn
+from numgrad.jit.front.states import drawing_alike
 from numgrad.runtime.frames import where_user_is
 
 __all__ = ["drawing_for", "record_loop"]
@@ -109,10 +110,10 @@ class _Drawing:
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         """Return what the body gives, for states that come behind its carries."""
         own = len(carries) - len(self.generators)
-        arrays = [carry._array for carry in carries[own:]]
-        given = dict(zip(self.generators, arrays, strict=True))
-        with self.tracer.states.body(given) as known:
-            turn = self.body(carries[:own], rows)
+        with drawing_alike(carries[own:]) as arrays:
+            given = dict(zip(self.generators, arrays, strict=True))
+            with self.tracer.states.body(given) as known:
+                turn = self.body(carries[:own], rows)
         self.unknown |= known.keys() - given.keys()
         states = [wrap(known[generator]) for generator in self.generators]
         return turn._replace(carries=[*turn.carries, *states])
@@ -197,7 +198,7 @@ def _record_loop(
             for each, is_required in zip(given, required, strict=True)
         ]
         node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))([*ends, *edges])
-        node.tracer, node.body, node.given, node.required = tracer, body, given, required
+        node.body, node.given, node.required = body, given, required
         node.carried, node.sums, node.edges = carried, len(turn.summed), edges
         node.first = len(results) - carried if has_stacks else 0
         node.arrays = [each._array for each in results[node.first :]]
@@ -265,10 +266,8 @@ class _LoopNode(Node):
         "required",
         "reverse",
         "sums",
-        "tracer",
     )
 
-    tracer: Any
     output_metas: list[tuple[tuple[int, ...], Any]]
     body: Body
     carried: int  # how many carries the body has
@@ -298,14 +297,14 @@ class _LoopNode(Node):
         moving = [k for k in range(carried) if required[k]]
         start = [gradients[k] for k in moving]
         metas = [self.output_metas[k] for k in moving]
-        carries = [or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
+        carries = [or_zeros(*both) for both in zip(start, metas, strict=True)]
         stacked = {
             k: g for k, g in enumerate(gradients) if k >= carried + self.sums and g is not None
         }
         rows = [*self._stacks(), *self.given[carried:], *stacked.values()]
         turn = BackwardTurn(self, gradients, moving, list(stacked))
         found = record_loop(
-            self.tracer,
+            modes.trace,
             turn,
             carries,
             rows,
@@ -321,14 +320,14 @@ class _LoopNode(Node):
         """Record the loop of the tangents."""
         carried, required = self.carried, self.required
         moving = [k for k in range(carried) if required[k]]
-        carries = [or_zeros(self.tracer, tangents[k], self.output_metas[k]) for k in moving]
+        carries = [or_zeros(tangents[k], self.output_metas[k]) for k in moving]
         numbers = [k for k in range(carried, len(self.given)) if tangents[k] is not None]
         rows = [*self._stacks(), *self.given[carried:]]
         rows += [each for each in tangents[carried : len(self.given)] if each is not None]
         turn = ForwardTurn(self, tangents, moving, numbers)
         kind = self.length, self.reverse
         found = record_loop(
-            self.tracer, turn, carries, rows, *kind, count=self.count, divided=self.divided
+            modes.trace, turn, carries, rows, *kind, count=self.count, divided=self.divided
         )
         results: list[Tensor | None] = [None] * self.num_outputs
         turn.enter(found, results)
@@ -338,7 +337,7 @@ class _LoopNode(Node):
         """Return what the carries were in each turn."""
         if not self.first:  # how many there would be was not known: now it is
             return record_loop(
-                self.tracer,
+                modes.trace,
                 self._with_carries,
                 self.given[: self.carried],
                 self.given[self.carried :],

@@ -21,7 +21,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import Generator
 from numgrad.runtime.frames import where_user_is
 
-__all__ = ["States", "drawing_from", "hold", "let_go"]
+__all__ = ["States", "drawing_alike", "drawing_from", "hold", "let_go"]
 
 Known = dict[Generator, Any]  # generators and arrays: their states
 
@@ -130,18 +130,39 @@ def drawing_from(given: Mapping[Generator, Any]) -> Iterator[None]:
         with trace.states.replayed({g: _traced(trace, state) for g, state in given.items()}):
             yield
         return
-    # The examples of a batch have it in common: their cotangents differ, not what was computed.
-    randomness, trace.randomness = trace.randomness, "same"
     parts = {g: trace.part_of(_array(state)).tensor for g, state in given.items()}
-    with ExitStack() as outside:
+    with _in_common(trace), ExitStack() as outside:
         with trace.outside():
             outside.enter_context(drawing_from(parts))
         try:
             yield
         finally:
-            trace.randomness = randomness
             with trace.outside():
                 outside.close()
+
+
+@contextmanager
+def drawing_alike(states: Sequence[Tensor]) -> Iterator[list[Any]]:
+    """Have all examples of batches draw the same; what is yielded are arrays of the trace."""
+    trace: Any = modes.trace
+    if hasattr(trace, "states"):
+        yield [_array(state) for state in states]
+        return
+    parts = [trace.part(state).tensor for state in states]
+    with _in_common(trace), ExitStack() as outside:
+        with trace.outside():
+            arrays = outside.enter_context(drawing_alike(parts))
+        yield arrays
+
+
+@contextmanager
+def _in_common(batcher: Any) -> Iterator[None]:
+    """Draw once for a batch whose cotangents differ, not what was computed before them."""
+    randomness, batcher.randomness = batcher.randomness, "same"
+    try:
+        yield
+    finally:
+        batcher.randomness = randomness
 
 
 def hold(generators: Sequence[Generator]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from numgrad.jit.ir.constructors import (
     reduce,
     reshape,
     restore_dims,
+    view,
 )
-from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.memory_order import Order
-from numgrad.kernels.reduce.moments import exponential_rows
+from numgrad.kernels.reduce.moments import MOST_ADDED, exponential_rows
 
 __all__ = ["IN_MEMORY_ORDER", "REDUCTIONS"]
 
@@ -215,8 +216,35 @@ def _squares(value: Value, dims: Dims, order: Order | None) -> tuple[Value, Valu
     count = math.prod([value.shape[dim] for dim in dims])
     total = _reduced("sum", value, dims, order)
     mean = apply("true_divide", total, constant(count, value.dtype))
+    mean = _unrounded(mean, value, dims, order)
     distance = apply("sub", value, restore_dims(mean, value.shape, dims))
     return _reduced("sum", apply("mul", distance, distance), dims, order), mean
+
+
+def _unrounded(mean: Value, value: Value, dims: Dims, order: Order | None) -> Value:
+    """Return the mean; of equal numbers that number: see `numgrad.kernels.reduce.moments`."""
+    backwards = order.backwards if order else frozenset()
+    first, last = (
+        _corner(value, dims, [dim for dim in dims if (dim in backwards) is is_last])
+        for is_last in (False, True)
+    )
+    rounding = float(np.finfo(value.dtype).eps) / 2
+    share = min(float(math.prod([value.shape[dim] for dim in dims])), MOST_ADDED) * rounding
+    error = apply("mul", apply("abs", first), constant(share, value.dtype))
+    is_near = apply("le", apply("abs", apply("sub", mean, first)), error)
+    return apply("where", apply("logical_and", apply("eq", first, last), is_near), first, mean)
+
+
+def _corner(value: Value, dims: Dims, at_first: Collection[int]) -> Value:
+    """Return the elements with the first index of some of the dims and the last one of the rest."""
+    kept = [dim for dim in range(len(value.shape)) if dim not in dims]
+    maps = [
+        Affine(0 if dim in at_first else n - 1, ())
+        if dim in dims
+        else Affine(0, ((kept.index(dim), 1),))
+        for dim, n in enumerate(value.shape)
+    ]
+    return view(value, maps, tuple([value.shape[dim] for dim in kept]))
 
 
 def _moments(

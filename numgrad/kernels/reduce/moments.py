@@ -26,6 +26,9 @@ from numgrad.codegen.fold_runtime import join_max
 from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Map
+from numgrad.codegen.llvm.run_ir import FEW_LANES
+from numgrad.codegen.llvm.scalar_ir import branch_free, where
+from numgrad.codegen.numba_private import as_dtype
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.pointwise.elementwise import Elementwise
@@ -39,6 +42,7 @@ from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = [
+    "MOST_ADDED",
     "exponential_rows",
     "logsumexp",
     "prepared_logsumexp",
@@ -74,12 +78,39 @@ def _logarithm(x: Any) -> Any:
 take_logarithms = Map(_logarithm)
 
 
+# In no order of summation (`order`) does a number pass through so many additions.
+MOST_ADDED = 256.0
+
+
+@branch_free
+def mean_of(total: Any, first: Any, last: Any, n: Any) -> Any:
+    """Return a mean: of equal numbers that number, not one that is rounded as their sum is.
+
+    So their variance is 0. Numbers are taken for equal whose first and last one are, if their mean
+    is no farther from these than rounding can put it.
+    """
+    mean = total / n
+    rounding = float(np.finfo(as_dtype(n.kind)).eps) / 2
+    error = abs(first) * (where(n < MOST_ADDED, n, MOST_ADDED) * rounding)
+    return where((first == last) & (abs(mean - first) <= error), first, mean)
+
+
+_store_means = Map(mean_of)
+
+
 # A kernel for all that happens to a part takes Numba no longer to compile than one for each step.
 def _variances(a, means, squares, steps, rows, columns, step, count):  # type: ignore[no-untyped-def]
     """Store the means of `count` blocks of rows, and the sums of squared distances from them."""
     _sums(a, means, None, steps, step, count)
-    for i in range(columns * count):
-        means[i] /= means.dtype.type(rows)
+    number = means.dtype.type(rows)
+    to_last = step - step // rows
+    wide = columns if columns >= FEW_LANES else 0
+    for i in range(count):
+        p, first = i * columns, i * step
+        if wide:
+            _store_means(wide, means, p, means, p, a, first, a, first + to_last, number)
+        for j in range(wide, columns):
+            means[p + j] = mean_of(means[p + j], a[first + j], a[first + to_last + j], number)
     _squared_distances(a, squares, means, steps, step, count)
 
 

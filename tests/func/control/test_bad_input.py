@@ -213,6 +213,10 @@ CALLS = {
     "text rows": (lambda: func.scan(lambda c, r: (c, r), x, "a"), "All xs leaves must be"),
     "reverse": (lambda: func.scan(lambda c, r: (c, r), x, xs, reverse=1), "Reverse must be a bool"),
     "dim": (lambda: func.scan(lambda c, r: (c, r), x, xs, dim=1.0), "Dim must be an int"),
+    "unroll": (
+        lambda: func.scan(lambda c, r: (c, r), x, xs, unroll=0),
+        "Unroll must be at least 1",
+    ),
     "f": (lambda: func.scan(3, x, xs), "f must be a callable"),
     "map of none": (lambda: func.map(ng.sin, None), "length to be given"),
     "combined shape": (lambda: func.associative_scan(lambda a, b: a[:1], xs), r"float32\[1\]"),

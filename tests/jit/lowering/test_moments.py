@@ -147,3 +147,26 @@ def test_complex_numbers_have_no_extremes(name: str) -> None:
             function(z)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["row by row", "column by column", "backwards"])
+def test_equal_numbers_have_no_variance(dtype: str, layout: str) -> None:
+    random = np.random.default_rng(3)
+    values = np.array(np.broadcast_to(random.standard_normal(30), (100, 30)), dtype)
+    values[1:-1, 20:] += random.standard_normal((98, 10)).astype(dtype)
+    if layout == "column by column":
+        values = np.asfortranarray(values)
+    x = ng.from_numpy(values)
+    if layout == "backwards":
+        x = x.flip(0)
+
+    def moments(x: Any) -> Any:
+        return ng.std_mean(x * 1, 0, correction=0)
+
+    lowered = ng.jit(moments).lower(x)
+    eager = [each.numpy().tobytes() for each in moments(x)]
+    for deviation, mean in (ng.jit(moments)(x), map(ng.from_numpy, lowered.dispatcher(x.numpy()))):
+        assert not deviation[:20].any()
+        assert [deviation.numpy().tobytes(), mean.numpy().tobytes()] == eager
+    assert not ng.jit(ng.func.grad(lambda x: moments(x)[0].sum()))(x)[:, :20].any()

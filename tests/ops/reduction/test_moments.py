@@ -207,3 +207,28 @@ def test_float32_norms_are_those_of_float64(p, scale):
     values = (numbers((1000,)) * scale).astype(np.float32)
     expected = np.linalg.norm(values.astype(np.float64), p)
     assert ng.norm(ng.from_numpy(values), p).item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equal_numbers_have_no_variance_and_no_gradient(seed):
+    random = np.random.default_rng(seed)
+    shape = tuple(random.integers(1, (40, 9, 1000)[seed % 3], size=1 + seed % 2).tolist())
+    dims = None if seed % 4 == 0 else (seed % len(shape),)
+    own = [1 if dims is None or dim in dims else n for dim, n in enumerate(shape)]
+    columns = random.normal(size=own) * 10.0 ** random.integers(-9, 9)
+    values = np.array(np.broadcast_to(columns, shape), ["float32", "float64"][seed % 2])
+    x = ng.from_numpy(np.asfortranarray(values) if seed % 5 == 0 else values).requires_grad_()
+
+    deviation, mean = ng.std_mean(x, dims, correction=0, keepdim=True)
+    assert not deviation.any()
+    assert not ng.var(x, dims, unbiased=False).any()
+    assert (mean.detach().numpy() == values.max(dims, keepdims=True)).all()
+    deviation.sum().backward()
+    assert not x.grad.numpy().any()
+
+
+@pytest.mark.parametrize("n", [3, 100, 1000])
+def test_numbers_that_are_nearly_equal_have_a_variance(n):
+    values = np.full((n, 4), 0.7)
+    values[1] += np.spacing(0.7)
+    assert (ng.std(ng.from_numpy(values), 0).numpy() > 0).all()
