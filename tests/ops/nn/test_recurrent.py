@@ -116,7 +116,7 @@ def test_what_cells_refuse_and_how_is_pytorchs(torch: Any, name: str) -> None:
     assert said[0] == said[1] and said[0].count(None) == 1
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["gru", "lstm"])
 def test_second_order_tangents_and_traces_are_those_of_the_steps(name: str) -> None:
