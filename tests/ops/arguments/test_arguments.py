@@ -120,6 +120,7 @@ def test_out_gets_what_a_copy_of_the_result_is(watched: bool, n: int, target: st
     [
         (lambda x: x.view(2, 2.0), r"view\(\): argument 'size' failed .* at pos 2 with .* float"),
         (lambda x: x.view(1, 2, "a"), r"view\(\): argument 'size' failed .* at pos 3 with .* str"),
+        (lambda x: x.resize_(2, 1.5), r"resize_\(\): argument 'size' .* at pos 2 with .* float"),
         (lambda x: x.flip(0, 1.5), r"flip\(\): argument 'dims' failed .* at pos 2 with .* float"),
         (
             lambda x: ng.zeros(2, 3, None),
