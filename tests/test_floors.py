@@ -47,6 +47,7 @@ FLOORS = [
     ["jit/emit", "jit/rolling"],
     ["jit/backward", "jit/run"],
     ["jit/capture"],
+    ["jit/advice"],
     ["jit/front"],
     ["jit", "batching"],
     ["autograd/forward"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numgrad.jit.front.branch_advice import advice_for
+from numgrad.base.dtypes import dtype as Dtype
+from numgrad.jit.advice.advice import advice_for
 from numgrad.jit.ir.graph import Value
 from numgrad.runtime.frames import user_frame
 
@@ -16,8 +17,11 @@ _WAYS = {
 }
 
 
-def words_of_refusal(what: str, constant: bool) -> str:
-    """Return what is wrong with asking a tensor for something; a constant is of no argument."""
+def words_of_refusal(what: str, constant: bool, asked: Dtype | None = None) -> str:
+    """Return what is wrong with asking a tensor for something; a constant is of no argument.
+
+    `asked` is the dtype of the tensor.
+    """
     if what == "its address":
         return (
             "this asks a traced tensor for its address, but while a function is traced tensors are "
@@ -31,11 +35,11 @@ def words_of_refusal(what: str, constant: bool) -> str:
             "outside (c.tolist(), c.numpy().sum())"
         )
     asks = what in ("a truth value", "a Python number")
-    advice = advice_for(user_frame(), what) if asks else ""
+    advice = advice_for(user_frame(), asked, what == "a truth value") if asks else ""
     return (
         f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
         f"numbers: {_WAYS.get(what, 'compute with tensors, and ask for numbers outside')}"
-        f"{advice and f'; or write the branch or loop as a function:{chr(10)}{advice}'}"
+        f"{advice}"
     )
 
 

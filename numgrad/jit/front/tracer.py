@@ -407,7 +407,8 @@ class Tracer(TracedValues):
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""
         constant = array is not None and not depends_on_arguments(self.value_of(array))
-        self._fail(words_of_refusal(what, constant))
+        asked = None if array is None else of_numpy(array.dtype)
+        self._fail(words_of_refusal(what, constant, asked))
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""

@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable
 
-from numgrad.jit.front.branch_advice import leave, outline, stored_in, written_as_function
+from numgrad.jit.advice.names import leave, outline, stored_in, written_as_function
 from numgrad.jit.ir.graph import Graph, Value
 
 __all__ = ["UnrolledWarning", "warn_of_unrolled"]

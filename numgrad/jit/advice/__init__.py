@@ -1,0 +1,1 @@
+"""What to write in place of Python's branches and loops on traced values, with the user's names."""
