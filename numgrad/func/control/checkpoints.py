@@ -15,7 +15,16 @@ import dataclasses
 import math
 from typing import Any
 
-__all__ = ["Binomial", "Every", "Marks", "Policy", "binomial_marks", "depth_of", "read_policy", "segments_of"]
+__all__ = [
+    "Binomial",
+    "Every",
+    "Marks",
+    "Policy",
+    "binomial_marks",
+    "depth_of",
+    "read_policy",
+    "segments_of",
+]
 
 
 @dataclasses.dataclass(frozen=True)

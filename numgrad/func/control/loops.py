@@ -143,7 +143,8 @@ def _recorded(
     """
     record: Any = recorder_of("while_loop")
     if depth == 1:
-        return record(predicate, step, leaves)  # type: ignore[no-any-return]
+        found: Leaves = record(predicate, step, leaves)
+        return found
 
     def with_flag(current: Leaves) -> Leaves:
         """Ask whether there is another step, once for each."""
@@ -163,7 +164,8 @@ def _recorded(
             return [count, *run(levels - 1, turns or count, current[1:])]
 
         inner: Any = recorder_of("while_loop")
-        return inner(goes_on, turn, [arange(1)[0], *state])[1:]  # type: ignore[no-any-return]
+        _, *after = inner(goes_on, turn, [arange(1)[0], *state])
+        return after
 
     return run(depth, None, with_flag(leaves))[1:]
 
