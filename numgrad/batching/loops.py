@@ -30,16 +30,21 @@ def spread_carries(
     given: Sequence[Tensor],
     after: Sequence[Tensor],
     stops: bool,
+    shared: int,
     turns: Tensor | None,
 ) -> list[Tensor] | None:
-    """Return a loop's first carries, batched where they are to be; None if they are already."""
+    """Return a loop's first carries, batched where they are to be; None if they are already.
+
+    The last ones are `shared` by all examples.
+    """
     before = [batcher.part(each) for each in given[: len(after)]]
     wanted = [
         part.batched or batcher.part(each).batched for part, each in zip(before, after, strict=True)
     ]
     counted = turns is not None and batcher.part(turns).batched
     if counted or (stops and wanted[0]):  # some examples wait for others
-        wanted = [True] * len(wanted)
+        own = len(wanted) - shared
+        wanted = [True] * own + wanted[own:]
     if wanted == [part.batched for part in before]:
         return None
     found: list[Tensor] = []
@@ -88,6 +93,7 @@ def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
             stops=call.stops,
             count=body.count,
             divided=call.divided,
+            shared=call.shared,
             recorded=body.recorded_outside(),
         )
     grows = call.turns is not None and call.length is None
@@ -167,15 +173,15 @@ class _Body:
         self.batcher, self.first = batcher, first
         self.count: Any = None if count is None else count.tensor
         self.own_count: Any = count
-        self.batched = self._batched(given, first.carried)
+        self.batched = self._batched(given, first.carried - first.shared)
         self.stacked: list[bool] = []
         self.summed: list[bool] = []
         self.recorded: Any = None
         self.call: Any = None
         self._again = batcher.reopening()
 
-    def _batched(self, given: Sequence[Part], carried: int) -> list[bool]:
-        return [part.batched or (self.waits and k < carried) for k, part in enumerate(given)]
+    def _batched(self, given: Sequence[Part], own: int) -> list[bool]:
+        return [part.batched or (self.waits and k < own) for k, part in enumerate(given)]
 
     def first_outside(self, given: Sequence[Part]) -> Any:
         """Return what the recorder outside is told."""
@@ -189,7 +195,7 @@ class _Body:
 
     def call_outside(self, call: Any, given: Sequence[Part]) -> tuple[list[Tensor], list[Tensor]]:
         """Note what the loop inside is, and return what that outside is given."""
-        self.call, self.batched = call, self._batched(given, call.carried)
+        self.call, self.batched = call, self._batched(given, call.carried - call.shared)
         rows = [_rows_first(part) for part in given[call.carried :]]
         return self.start(given[: call.carried]), rows
 
@@ -219,7 +225,7 @@ class _Body:
             inside = self.inside(outside)
             with inside.reading(self.batcher) as read:
                 turn = self.call.body(read[:own], read[own:])
-        return self._turn(outside, turn, inside.mask)
+        return self._turn(outside, turn, inside)
 
     def recorded_outside(self) -> Any:
         """Return the body outside: what it does was recorded while that inside was."""
@@ -227,21 +233,21 @@ class _Body:
         found = recorded._replace(inputs=outside.inputs, note=outside.note)
         finish = recorded.finish
         if finish is None:
-            return found._replace(turn=self._turn(outside.read, recorded.turn, inside.mask))
+            return found._replace(turn=self._turn(outside.read, recorded.turn, inside))
 
         def finish_outside(inputs: list[Tensor]) -> Any:
             with self._again():
                 turn = finish(self._inputs(inputs))
-            return self._turn(inputs, turn, inside.mask)
+            return self._turn(inputs, turn, inside)
 
         return found._replace(finish=finish_outside)
 
-    def _turn(self, outside: Sequence[Tensor], turn: Any, mask: Tensor | None) -> Any:
+    def _turn(self, outside: Sequence[Tensor], turn: Any, inside: _Inside) -> Any:
         """Return what a turn outside gives, of the inputs there and of a turn inside."""
         own = outside[self.extra :]
         given = [Part(*pair) for pair in zip(own, self.batched, strict=False)][: self.call.carried]
         with self._again():
-            carries, stacked, summed = self._parts(turn, given, mask)
+            carries, stacked, summed = self._parts(turn, given, inside)
         after = self._after(outside, self._every(carries))
         if self.call.keeps:
             stacked = [*stacked, *given]
@@ -254,9 +260,7 @@ class _Body:
     def _every(self, carries: Sequence[Part]) -> list[Tensor]:
         return _Body.start(self, carries)
 
-    def _parts(
-        self, turn: Any, given: Sequence[Part], mask: Tensor | None
-    ) -> Sequence[Sequence[Part]]:
+    def _parts(self, turn: Any, given: Sequence[Part], inside: _Inside) -> Sequence[Sequence[Part]]:
         """Return what a turn inside gives; inside."""
         return [[self.batcher.part(each) for each in tensors] for tensors in turn]
 
@@ -301,18 +305,20 @@ class _Apart(_Body):
             first = _first_of(going, batcher.size)
         return _Inside(inputs, batcher.inside(going, True), first)
 
-    def _parts(
-        self, turn: Any, given: Sequence[Part], mask: Tensor | None
-    ) -> Sequence[Sequence[Part]]:
+    def _parts(self, turn: Any, given: Sequence[Part], inside: _Inside) -> Sequence[Sequence[Part]]:
+        mask, part = inside.mask, self.batcher.part
         assert mask is not None
-        part, before = self.batcher.part, [self.batcher.inside(*each) for each in given]
-        pairs = zip(turn.carries, before, strict=True)
-        carries = [part(where(mask, after, so_far)) for after, so_far in pairs]
-        return [
-            carries,
-            [part(_where_selected(mask, each)) for each in turn.stacked],
-            [part(_where_selected(mask, each)) for each in turn.summed],
+        carries = [
+            part(where(mask, after, self.batcher.inside(*before)) if before.batched else after)
+            for after, before in zip(turn.carries, given, strict=True)
         ]
+        own = len(given) - self.call.shared
+        shared = set(map(id, inside.inputs[own : len(given)]))
+        stacked, summed = (
+            [part(each if id(each) in shared else _where_selected(mask, each)) for each in tensors]
+            for tensors in (turn.stacked, turn.summed)
+        )
+        return [carries, stacked, summed]
 
     def _after(self, outside: Sequence[Tensor], carries: list[Tensor]) -> list[Tensor]:
         with recording(False):

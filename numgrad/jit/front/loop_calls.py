@@ -43,7 +43,7 @@ class FirstTurn(NamedTuple):
 
     Attributes
     ----------
-    given, carried, reverse, stops, turns
+    given, carried, reverse, stops, turns, shared
         As of `LoopCall`.
     required : sequence of bool
         Which of the inputs require grad.
@@ -55,6 +55,7 @@ class FirstTurn(NamedTuple):
     reverse: bool = False
     stops: bool = False
     turns: Tensor | None = None
+    shared: int = 0
 
 
 class Inputs(NamedTuple):
@@ -113,6 +114,7 @@ class LoopCall(NamedTuple):
     keeps : bool
         Whether the carries that each turn is given are stacked, too, behind all other results.
     divided : bool
+    shared : int
     """
 
     body: Body
@@ -125,6 +127,7 @@ class LoopCall(NamedTuple):
     turns: Tensor | None
     keeps: bool
     divided: bool
+    shared: int
 
 
 def stand_ins(tracer: Any, first: FirstTurn, start: int = 0) -> list[Tensor]:

@@ -298,6 +298,7 @@ class Tracer(TracedValues):
         given: Sequence[Tensor],
         after: Sequence[Tensor],
         stops: bool,
+        shared: int,
         turns: Tensor | None,
     ) -> None:
         """Return None: nothing here differs between examples."""
