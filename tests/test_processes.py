@@ -180,7 +180,7 @@ if __name__ == "__main__":
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize(
     ("how", "method"),
     [

@@ -169,7 +169,7 @@ def describe(result: Any) -> Any:
     return (str(result.dtype), tuple(result.shape), result.requires_grad, values)
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("line", [line for line in SAME.splitlines() if line])
 def test_tangents_are_pytorchs(torch: ModuleType, line: str) -> None:
     assert run(ng, line) == run(torch, line)
@@ -217,7 +217,7 @@ def make_tensors(seed: int) -> Any:
     return make
 
 
-@pytest.mark.sampled(0.04)
+@pytest.mark.sampled(0.024)
 @pytest.mark.parametrize("sample", samples())
 def test_every_operation_hands_tangents_on(sample: Any) -> None:
     function, tensors, keywords = sample(make_tensors(0))

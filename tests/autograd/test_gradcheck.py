@@ -171,7 +171,7 @@ def test_any_shape_is_checked_whole(shape: tuple[int, ...], seed: int) -> None:
 # --- The words -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # PyTorch uses it
 @pytest.mark.parametrize(
     "options",

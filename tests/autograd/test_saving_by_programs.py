@@ -134,6 +134,7 @@ def test_no_remembered_call_goes_the_long_way(
 SEVERAL = [each for each in elementwise_primitives() if each.tensor_count > 2 and not each.masks]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("primitive", SEVERAL, ids=lambda each: each.name)
 def test_several_tensors_that_hooks_packed_come_back_in_their_places(primitive: Any) -> None:
     random = np.random.default_rng(5)

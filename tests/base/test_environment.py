@@ -34,6 +34,7 @@ def test_words_that_are_known_are_returned(given: list[str], odd: str) -> None:
                 words_of("NUMGRAD_WORDS", ["plain", "loud"])
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("variable", READ)
 def test_a_bad_value_is_an_error_that_names_the_variable(variable: str) -> None:
     ended = run(READ[variable], fresh=True, **{variable: "foo"})

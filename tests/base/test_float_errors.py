@@ -154,7 +154,7 @@ def built(case: Any, seed: int) -> tuple[Any, list[Any]]:
     return sample_case(sample, dtype, seed)
 
 
-@pytest.mark.sampled(0.016)
+@pytest.mark.sampled(0.0096)
 @pytest.mark.parametrize("dtype", EAGER_DTYPES)
 @pytest.mark.parametrize("primitive", CATALOGUE.values(), ids=CATALOGUE)
 def test_no_operation_lets_numpy_warn(primitive: Any, dtype: str) -> None:
@@ -180,7 +180,7 @@ def test_no_compiled_operation_lets_numpy_warn(case: Any, seed: int) -> None:
 WHOLE = ("mm", "dot", "bmm", "addmv", "addr", "addbmm")
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize(
     "case",
     [c for c in cases(("float64",)) if c[0].name in WHOLE and c[1] is c[0].samples[0]],

@@ -55,7 +55,7 @@ def same_as_a_loop(
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.sampled(0.08)
+@pytest.mark.sampled(0.048)
 @pytest.mark.parametrize(
     ("name", "number"), [each for each in CALLS if each.values[0] in ELEMENTWISE]
 )
@@ -64,7 +64,7 @@ def test_results_of_elementwise_operations(name, number):
     check_results(name, number)
 
 
-@pytest.mark.sampled(0.09, by="name")
+@pytest.mark.sampled(0.054, by="name")
 @pytest.mark.parametrize(
     ("name", "number"), [each for each in CALLS if each.values[0] not in ELEMENTWISE]
 )
@@ -95,7 +95,7 @@ def has_derivative(call: BatchedCall) -> bool:
     return True
 
 
-@pytest.mark.sampled(0.04)
+@pytest.mark.sampled(0.024)
 @every_call
 def test_derivatives_inside(name, number):
     call = call_of(name, number)
@@ -110,7 +110,7 @@ def test_derivatives_inside(name, number):
             same_as_a_loop(gradient, found, call, in_dims)
 
 
-@pytest.mark.sampled(0.08)
+@pytest.mark.sampled(0.048)
 @every_call
 def test_derivatives_outside(name, number):
     call = call_of(name, number)
@@ -125,7 +125,7 @@ def test_derivatives_outside(name, number):
         same_as_a_loop(grad(function, positions), found, call, in_dims)
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @every_call
 def test_tangents(name, number):
     call = call_of(name, number)
@@ -147,7 +147,7 @@ def test_tangents(name, number):
         same_as_a_loop(tangent, found, call, in_dims)
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @every_call
 def test_nested(name, number):
     call = call_of(name, number)

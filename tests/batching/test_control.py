@@ -180,6 +180,7 @@ def test_a_branch_that_no_example_takes_does_not_run():
     assert vmap(f)(ng.ones(0)).shape == (0,)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_examples_that_are_not_selected_raise_nothing(compiled):
     """Entries behind a table's end, integers divided by zero, infinite slopes."""

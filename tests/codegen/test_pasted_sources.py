@@ -119,7 +119,7 @@ def laid_out(random: Random, array: np.ndarray) -> np.ndarray:
     return room[..., ::-2]
 
 
-@pytest.mark.sampled(0.015)
+@pytest.mark.sampled(0.009)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_elementwise_kernels(pasting: Pasting, name: str) -> None:
     random, primitive = Random(name), CATALOGUE[name]
@@ -148,7 +148,7 @@ def test_elementwise_kernels(pasting: Pasting, name: str) -> None:
 # --- compiled programs ---------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("seed", range(16))
 def test_compiled_programs_and_dispatchers(pasting: Pasting, seed: int) -> None:
     """Loop nests with reductions; small programs are unrolled."""
@@ -179,7 +179,7 @@ def _stepped(random: Random) -> Callable[[Any, Any], Any]:
     return lambda c, row: chosen[1](chosen[0](c, row), row)
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("seed", range(6))
 def test_loops(pasting: Pasting, seed: int) -> None:
     random = Random(seed)
@@ -208,7 +208,7 @@ def test_loops(pasting: Pasting, seed: int) -> None:
 # --- functions of numbers ------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.05)
+@pytest.mark.sampled(0.03)
 @pytest.mark.parametrize("name", ELEMENTWISE[::3])  # the others print as kernels, above
 def test_functions_of_numbers(pasting: Pasting, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     primitive, draws = CATALOGUE[name], np.random.default_rng(len(name))

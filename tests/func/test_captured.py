@@ -173,7 +173,7 @@ def test_a_captured_tensor_may_not_be_written_to(lib: Any, name: str, kind: str)
         assert captured.detach().tolist() == [1.0, 1.0], write
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("line", OVERLOADS.strip().splitlines())
 @pytest.mark.parametrize("kind", ["plain", "computed"])
 def test_the_error_names_the_overload_that_writes(lib: Any, kind: str, line: str) -> None:
@@ -268,7 +268,7 @@ def test_the_outer_tensor_may_not_be_written_to(lib: Any, name: str, which: str)
         assert x.tolist() == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("expression", OWN.strip().splitlines())
 def test_what_the_function_made_or_got_may_be_written_to(

@@ -154,7 +154,7 @@ def drawn(transformation: str, function: str) -> list[tuple[Layout, Layout]]:
     return [(random.choice(known), random.choice(DENSE)) for _ in range(DRAWS)]
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize(("transformation", "function"), CASES)
 def test_derivatives_lie_as_in_pytorch(
     torch: ModuleType, transformation: str, function: str
@@ -166,7 +166,7 @@ def test_derivatives_lie_as_in_pytorch(
             assert ours == theirs, (first, second)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize(
     ("transformation", "function"), [case for case in CASES if "dual" not in case[0]]
 )

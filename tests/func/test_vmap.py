@@ -167,6 +167,7 @@ def many(x: ng.Tensor) -> ng.Tensor:
     return y
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
 def test_jacobians_at_once_are_those_row_by_row(jacobian, monkeypatch):
     w = X.clone().requires_grad_()

@@ -231,7 +231,7 @@ def test_results_of_grad_do_not_share_memory() -> None:
     assert x.grad is None and y.grad is None
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize(
     "name",
@@ -259,7 +259,7 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
                     nodes[id(child)] = child
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_results_of_views_that_lost_their_way_require_grad(name: str) -> None:

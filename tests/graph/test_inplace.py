@@ -185,7 +185,7 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("target", ["constant", "result", "view of a constant", "itself"])
 @pytest.mark.parametrize(
     ("name", "method"), [(name, each) for name, methods in COMPARISONS.items() for each in methods]

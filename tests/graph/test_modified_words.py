@@ -60,6 +60,7 @@ def after(m: Any, lines: list[str], situation: str) -> Any:
         return str(error).partition(" Hint: ")[0]
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("made", MADE)
 def test_the_words_of_a_saved_tensor_that_was_written_to_are_pytorchs(
     torch: Any, made: str

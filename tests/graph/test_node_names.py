@@ -86,6 +86,7 @@ def saved_by(node: Any) -> set[str]:
     return {name.removeprefix("_saved_") for name in dir(node) if name.startswith("_saved_")}
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("line", NODES)
 def test_node_has_pytorchs_name_and_says_what_it_saved(line):
     name, saved = NODES[line]
@@ -101,7 +102,7 @@ def test_node_has_pytorchs_name_and_says_what_it_saved(line):
 
 
 # PyTorch says so once a process, in whichever test comes first.
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.filterwarnings("ignore:.* is deprecated in favor of")
 @pytest.mark.filterwarnings("ignore:.* is in beta")
 @pytest.mark.parametrize("line", NODES)

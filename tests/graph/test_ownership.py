@@ -20,14 +20,14 @@ from tests.graph.ownership import run
 from tests.graph.ownership_programs import HOOKS, Program, diamonds, programs, repetitions
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("hook", ["", *sorted(set(HOOKS))])
 def test_gradients_that_come_in_two_parts_stay_what_they_were(hook: str) -> None:
     for program in diamonds(hook):
         run(ng, program)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("hook", ["", *sorted(set(HOOKS))])
 def test_what_is_remembered_of_an_operation_is_given_to_nobody(hook: str) -> None:
     for program in repetitions(hook):

@@ -90,6 +90,7 @@ def facts(m: Any, call: str) -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("by", CALLS)
 def test_nodes_say_of_their_calls_what_pytorchs_say(torch: Any, by: str) -> None:
     for call in CALLS[by]:

@@ -231,7 +231,7 @@ def write_and_look(lib: Any, base_kind: str, view_kind: str, write: str) -> Any:
         return str(error)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize(
     ("base", "view", "write"),
     list(itertools.product(MAKE_BASE, MAKE_VIEW, ["number", "tensor", "without grad"])),

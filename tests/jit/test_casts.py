@@ -14,7 +14,7 @@ NUMBERS += [9.3e18, 1.8e19, 2e19, 65535.5, -129.0, 128.0, 0.0, 1.5]
 INTEGERS = ["uint8", "int8", "int16", "uint16", "int32", "int64", "uint64"]
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_that_do_not_fit_are_cast_as_in_eager_mode(dtype: str, name: str) -> None:

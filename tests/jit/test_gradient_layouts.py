@@ -78,7 +78,7 @@ def outcome(line: str, first: Layout, second: Layout, shape: Any, kind: str) -> 
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_TRACED])
 def test_gradients_lie_as_in_eager_mode(name: str) -> None:
     random = Random(f"traced gradients of {name}")

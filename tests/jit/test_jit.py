@@ -190,7 +190,7 @@ def complexes(x):
     return z.exp(), z.real * z.imag, z.abs(), ng.view_as_real(z)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(
     "function",
     [
@@ -694,7 +694,7 @@ def test_writes_at_listed_positions():
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize(
     "take",
     [
@@ -806,7 +806,7 @@ def test_functions_that_write_to_what_they_return_have_pullbacks():
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.12, by="dtype")
+@pytest.mark.sampled(0.072, by="dtype")
 @pytest.mark.parametrize("number", [0.1, 0.1 + 2j])
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("dtype", [ng.bool, ng.int64, ng.float32, ng.float64, ng.complex64])

@@ -106,14 +106,14 @@ def sample_case(sample: Any) -> tuple[Callable[..., Any], list[Any]]:
     return with_derivatives(lambda *given: function(*given, **keywords)), tensors
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.12)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_traces_of_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     derived, tensors = elementwise_case(primitive)
     assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
 
 
-@pytest.mark.sampled(0.18, by="primitive")
+@pytest.mark.sampled(0.11, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
     derived, tensors = sample_case(sample)
@@ -124,7 +124,7 @@ def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
     assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
 
 
-@pytest.mark.sampled(0.036)
+@pytest.mark.sampled(0.022)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     """Compiled, which takes a hundred times as long as to trace."""
@@ -132,7 +132,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     assert_same(jit(derived)(*tensors), derived(*tensors))
 
 
-@pytest.mark.sampled(0.02)
+@pytest.mark.sampled(0.012)
 @pytest.mark.parametrize(
     ("primitive", "sample"), [c for c in SAMPLES if c.values[0].name not in SHAPE_DEPENDS_ON_VALUES]
 )
@@ -141,6 +141,7 @@ def test_other_operations(primitive: Any, sample: Any) -> None:
     assert_same(jit(derived)(*tensors), derived(*tensors))
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("other", [-1.5, 0, 3, 0.25, True])
 @pytest.mark.parametrize("number", [2, 2.5, -3, False])

@@ -25,7 +25,7 @@ POINT = ng.linspace(-1, 1.5, 6, dtype=ng.float64)
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(
     "transformed",
     [

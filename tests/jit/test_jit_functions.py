@@ -171,7 +171,7 @@ def assert_same(ours: Any, eager: Any) -> None:
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_the_graph_gives_what_the_function_gives(expression: str) -> None:
     function = function_of(expression)

@@ -95,7 +95,7 @@ def squares(function: Callable[..., Any]) -> Callable[..., Any]:
     return total
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_have_the_bits_of_eager_mode(name: str) -> None:
     function, arrays = CASES[name]
@@ -188,7 +188,7 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_positions_that_lead_outside_raise_as_in_eager_mode(name: str) -> None:
     function, wrong = OUTSIDE[name]
@@ -240,7 +240,7 @@ def test_a_captured_index_is_read_anew_and_checked_in_every_call() -> None:
         function(x)
 
 
-@pytest.mark.sampled(0.075)
+@pytest.mark.sampled(0.045)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("second", range(4))
 def test_positions_taken_in_several_shapes_are_written_before_they_are_read(

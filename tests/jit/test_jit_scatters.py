@@ -90,7 +90,7 @@ def test_they_are_what_they_are_without_jit(program: tuple[str, Callable[..., An
         np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-13)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_gradient_of_an_argument_that_is_not_used(way: str) -> None:
     def value(w: Any, b: Any, i: Any) -> Any:

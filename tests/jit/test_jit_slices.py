@@ -45,7 +45,7 @@ def bits(tensor: Any) -> Array:
     return np.ascontiguousarray(tensor.numpy()).view(np.uint8)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize(
     ("function", "shape"),
     [

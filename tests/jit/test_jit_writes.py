@@ -114,7 +114,7 @@ def check_values(program: Program) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * (1 + np.abs(b).max()))
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("reads", READS_OF_ONE_NEST)
 def test_a_nest_does_not_read_what_it_makes(reads: str) -> None:
     random = np.random.default_rng(0)

@@ -135,7 +135,7 @@ def check(first: CodeType, second: CodeType | None, random: Random) -> int:
     return len(known)
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("name", NAMES)
 def test_results_of_a_call_lie_as_in_eager_mode(name: str) -> None:
     random = Random(name)
@@ -143,7 +143,7 @@ def test_results_of_a_call_lie_as_in_eager_mode(name: str) -> None:
         check(code, None, random)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_TRACED])
 def test_results_of_a_call_on_a_result_lie_as_in_eager_mode(name: str) -> None:
     random = Random(name)

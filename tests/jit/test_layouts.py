@@ -114,6 +114,7 @@ LIKE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("after", LIKE)
 @pytest.mark.parametrize("captured", [False, True])
@@ -273,7 +274,7 @@ def traced_strides(
     return results, trace.strides
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize(("name", "call"), CALLS)
 def test_results_lie_as_in_eager_mode(name: str, call: Any) -> None:
     function, tensors = call()
@@ -436,7 +437,7 @@ INDEPENDENT: list[Callable[..., Any]] = [
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("function", INDEPENDENT)
 def test_a_function_that_asks_for_no_stride_is_traced_once(function: Any) -> None:
     """But for arguments whose elements share memory, if such come first."""

@@ -29,7 +29,7 @@ def _words(function: Any) -> str | None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("declaration", PARSED)
 def test_wrong_calls_are_told_what_eager_ones_are(declaration: Declaration) -> None:
     calls = [each.text.replace(_TENSOR, "x") for each in wrong_calls(declaration)]

@@ -38,7 +38,7 @@ SAME = {
 }
 
 
-@pytest.mark.sampled(0.5, by="name")
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.parametrize("turned", [False, True])
 @silent

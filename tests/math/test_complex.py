@@ -68,6 +68,7 @@ def points(name: str, dtype: str) -> np.ndarray:
     return z[(z.real != 0) & (z.imag != 0)]
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(("dtype", "name"), DTYPES)
 def test_error_is_a_few_ulp(dtype: str, name: str) -> None:
     exact, bound = FUNCTIONS[name]

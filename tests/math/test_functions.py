@@ -174,7 +174,7 @@ def test_a_mask_or_output_that_does_not_fit_is_refused(options: Any, error: Any)
             ufunc(np.ones(2), np.ones(2), **options)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["tanh", "hypot", "addcmul", "pow_tensors"])
 def test_a_ufunc_of_tensors_is_the_operation(name: str) -> None:
@@ -221,7 +221,7 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("compiled", [False, True], ids=["called", "compiled"])
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize("name", ["tanh", "atan2", "clamp", "tanh_vjp"])

@@ -142,6 +142,7 @@ def check_reductions(name: str, ufunc: Any, loops: list[str]) -> None:
         assert same(ufunc.outer(rows[0], rows[1]), ufunc(rows[0][:, None], rows[1]))
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("name", LOGICAL)
 def test_logical_operations_reduce_numbers_as_numpys_do(name: str) -> None:
     ours, numpys = math.ufunc(name), getattr(np, name)

@@ -147,7 +147,7 @@ def make_complex(*shape: int, low: float = -3, high: float = 3, distinct: bool =
     return ng.from_numpy(np.asarray(values)).requires_grad_()
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
 def test_array_derivatives_are_those_of_finite_differences(sample):

@@ -139,7 +139,7 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
         )
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @all_elementwise
 @drawn
 @given(data=st.data())
@@ -162,7 +162,7 @@ def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
     np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @all_elementwise
 @drawn
 @given(data=st.data())
@@ -221,7 +221,7 @@ def test_array_operation_passes_gradcheck_and_gradgradcheck(primitive: Primitive
     assert gradgradcheck(bound, tensors, fast_mode=True)
 
 
-@pytest.mark.sampled(0.06, by="primitive")
+@pytest.mark.sampled(0.036, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_array_operation_has_forward_mode(primitive: Primitive, sample):
     function, tensors, keywords = sample(make_samples())
@@ -242,7 +242,7 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
         np.testing.assert_allclose(derivative.numpy(force=True), slope, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @all_elementwise
 @drawn
 @given(data=st.data())
@@ -253,7 +253,7 @@ def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
     assert_batched_alike(output, [tensors[p] for p in differentiable(primitive, operands)])
 
 
-@pytest.mark.sampled(0.06, by="primitive")
+@pytest.mark.sampled(0.036, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_batched_gradients_of_a_sample_are_those_of_each_cotangent(primitive, sample):
     function, tensors, keywords = sample(make_samples())
@@ -278,7 +278,7 @@ def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
             np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @all_elementwise
 @drawn
 @given(data=st.data())

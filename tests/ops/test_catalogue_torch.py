@@ -204,7 +204,7 @@ def compare(torch: Any, primitive: ElementwisePrimitive, operands: list[Any]) ->
         )
 
 
-@pytest.mark.sampled(0.3, by="primitive")
+@pytest.mark.sampled(0.18, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_real_values_and_gradients_equal_pytorch(torch, primitive, dtype):
@@ -213,7 +213,7 @@ def test_real_values_and_gradients_equal_pytorch(torch, primitive, dtype):
     compare(torch, primitive, grid(primitive, values, dtype))
 
 
-@pytest.mark.sampled(0.15, by="primitive")
+@pytest.mark.sampled(0.09, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
 def test_integers_equal_pytorch(torch, primitive, dtype):
@@ -223,7 +223,7 @@ def test_integers_equal_pytorch(torch, primitive, dtype):
     compare(torch, primitive, grid(primitive, values, dtype))
 
 
-@pytest.mark.sampled(0.3, by="primitive")
+@pytest.mark.sampled(0.18, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_values_and_gradients_equal_pytorch(torch, primitive, dtype):
@@ -231,7 +231,7 @@ def test_complex_values_and_gradients_equal_pytorch(torch, primitive, dtype):
     compare(torch, primitive, grid(primitive, values, dtype))
 
 
-@pytest.mark.sampled(0.18, by="primitive")
+@pytest.mark.sampled(0.11, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
 def test_empty_and_zero_dimensional_operands_equal_pytorch(torch, primitive, shape):

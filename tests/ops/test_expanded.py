@@ -35,7 +35,7 @@ def as_tensor(array: np.ndarray) -> ng.Tensor:
     return tensor
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("name", ["add", "mul", "maximum", "lt", "where"])
@@ -86,7 +86,7 @@ REDUCTIONS = {
 }
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("shape", [(2, 2), (70, 75)])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -194,7 +194,7 @@ def drawn() -> Iterator[Any]:
             yield pytest.param(name, None, layout, id=f"{name}-{layout}")
 
 
-@pytest.mark.sampled(0.05)
+@pytest.mark.sampled(0.03)
 @pytest.mark.parametrize(("name", "size", "layout"), list(drawn()))
 def test_every_way_gives_what_contiguous_operands_give(
     name: str, size: int | None, layout: str

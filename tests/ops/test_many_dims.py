@@ -116,7 +116,7 @@ def without_ones(found: Any) -> Any:
     return found
 
 
-@pytest.mark.sampled(0.18, by="line")
+@pytest.mark.sampled(0.11, by="line")
 @pytest.mark.parametrize("ndim", [32, 33, 47])
 @pytest.mark.parametrize("line", LINES)
 def test_many_dims_are_as_few(line: str, ndim: int) -> None:
@@ -138,7 +138,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(0.3, by="name")
+@pytest.mark.sampled(0.18, by="name")
 @pytest.mark.parametrize("ndim", [32, 33, 64])
 @pytest.mark.parametrize("name", COMPILED)
 def test_many_dims_under_jit(name: str, ndim: int) -> None:

@@ -118,7 +118,7 @@ def agree(ours: Any, theirs: Any) -> bool:
     return np.allclose(mine, reference, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("declaration", FUNCTIONS)
 def test_a_function_of_unusual_operands_is_pytorchs(
     torch: ModuleType, declaration: Declaration

@@ -45,7 +45,7 @@ def posts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ng.set_num_threads(before)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("name", CALLS)
 def test_ten_thousand_elements_stay_in_the_calling_thread(name: str, posts: list[int]) -> None:
     x = ng.from_numpy(np.random.default_rng(0).random((100, 100))).requires_grad_()

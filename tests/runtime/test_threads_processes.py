@@ -96,7 +96,7 @@ def test_forking_while_threads_compute_leaves_both_processes_working(tmp_path: P
     assert run_script(script, tmp_path) == f"{[0] * 8} True True\n"
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_processes_of_every_start_method_compute(method: str, tmp_path: Path) -> None:
     script = f"""

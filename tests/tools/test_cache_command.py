@@ -71,7 +71,7 @@ def test_after_warming_a_fresh_process_compiles_nothing(directory: Path) -> None
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal to a process there")
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_ctrl_c_keeps_what_was_compiled(processes: str, directory: Path) -> None:
     command = [sys.executable, "-m", "numgrad", "cache", "warm", "--jobs", processes]

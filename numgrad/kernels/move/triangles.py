@@ -8,22 +8,32 @@ from typing import Any
 import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
+from numgrad.runtime.memory import empty
 
 __all__ = ["triangle", "triangle_of_few"]
 
 Array = np.ndarray[Any, Any]
+_NUMBERS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 @kernel
-def _clear(data, columns, itemsize, rows, offset, lower):  # type: ignore[no-untyped-def]
-    """Set to 0, in the bytes of matrices of so many rows, what is above a diagonal, or below."""
-    width = columns * itemsize
-    for number in range(data.size // width):
+def _copy_triangle(data, result, rows, columns, offset, lower, size):  # type: ignore[no-untyped-def]
+    """Copy what is left of matrices of so many rows, of elements of `size` numbers; the rest is 0.
+
+    What is left is up to a diagonal, or from one on.
+    """
+    width = columns * size
+    for number in range(result.size // width):
+        start = number * width
         column = number % rows + offset + (1 if lower else 0)
-        edge = number * width + min(max(column, 0), columns) * itemsize
-        first, last = (edge, (number + 1) * width) if lower else (number * width, edge)
+        edge = start + min(max(column, 0), columns) * size
+        end = start + width
+        first, last = (start, edge) if lower else (edge, end)
         for k in range(first, last):
-            data[k] = 0
+            result[k] = data[k]
+        first, last = (edge, end) if lower else (start, edge)
+        for k in range(first, last):
+            result[k] = 0
 
 
 def triangle_of_few(shape: tuple[int, ...], offset: int, lower: bool) -> Callable[[Array], Array]:
@@ -66,9 +76,13 @@ def triangle(array: Array, offset: int, lower: bool) -> Array:
     array([[0, 2, 3],
            [0, 0, 6]])
     """
-    result = np.array(array, order="C")
+    data = np.ascontiguousarray(array)
+    result = empty(array.shape, array.dtype)
     if result.size:
         rows, columns = result.shape[-2:]
-        data = result.reshape(-1).view(np.uint8)
-        _clear(data, columns, result.itemsize, rows, min(max(offset, -rows), columns), lower)
+        itemsize = result.itemsize
+        number = _NUMBERS[min(itemsize, 8)]
+        flat = data.reshape(-1).view(number), result.reshape(-1).view(number)
+        offset = min(max(offset, -rows), columns)
+        _copy_triangle(*flat, rows, columns, offset, lower, itemsize // number.itemsize)
     return result

@@ -34,6 +34,7 @@ __all__ = [
     "SUM_ABS",
     "SUM_EXPONENTIALS",
     "SUM_INTEGERS",
+    "SUM_NUMBERS",
     "SUM_POWERS",
     "SUM_SQUARED_MODULI",
     "SUM_SQUARES",
@@ -72,6 +73,15 @@ def emit_one_if_nonzero(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -
     zero = ir.Constant(x.type, None)
     compare = builder.fcmp_unordered if is_float(dtype) else builder.icmp_unsigned
     return builder.zext(compare("!=", x, zero), _like(x, ir.IntType(target.bitwidth)))
+
+
+@inline
+def number_or_0(x, _):  # type: ignore[no-untyped-def]
+    return x if x == x else type(x)(0)
+
+
+def emit_number_or_0(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("ord", x, x), x, ir.Constant(x.type, None))
 
 
 @inline
@@ -131,6 +141,7 @@ def _like(x: Any, number: Any) -> Any:
 ITSELF = Transform(itself, emit_itself)
 AS_INT64 = Transform(as_int64, emit_as_int64)
 ONE_IF_NONZERO = Transform(one_if_nonzero, emit_one_if_nonzero)
+NUMBER_OR_0 = Transform(number_or_0, emit_number_or_0)
 MAGNITUDE = Transform(magnitude, emit_magnitude)
 SQUARED = Transform(squared, emit_squared)
 SQUARED_DISTANCE = Transform(squared_distance, emit_squared_distance)
@@ -158,6 +169,7 @@ ALL = _fold("all", ONE_IF_NONZERO, "all")
 ANY = _fold("any", ONE_IF_NONZERO, "any")
 # The last argument reduces what the parts give, which is not transformed again.
 COUNT = _fold("count", ONE_IF_NONZERO, "sum", SUM_INTEGERS)
+SUM_NUMBERS = _fold("sum_numbers", NUMBER_OR_0, "sum", SUM)
 SUM_ABS = _fold("sum_abs", MAGNITUDE, "sum", SUM)
 SUM_SQUARES = _fold("sum_squares", SQUARED, "sum", SUM)
 SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, "sum", SUM)

@@ -38,6 +38,7 @@ __all__ = [
     "as_real",
     "count_nonzero",
     "mean",
+    "nansum",
     "norm",
     "prod",
     "require_elements",
@@ -150,6 +151,19 @@ def sum(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     if kind == "c":
         return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL_OF[dtype]))
     return folds.SUM_INTEGERS(as_bytes(array), dims, keepdim, INT64)
+
+
+def nansum(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Add the elements that are not nan; real ones. Mirrors ``torch.nansum``.
+
+    Examples
+    --------
+    >>> nansum(np.array([1.0, np.nan, 2.0]), (0,))
+    array(3.)
+    """
+    if array.dtype.kind == "f":
+        return folds.SUM_NUMBERS(array, dims, keepdim, array.dtype)
+    return sum(array, dims, keepdim)
 
 
 def prod(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -305,6 +319,7 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
 # int64 or to bools.
 _FOLDS = {
     "sum": (folds.SUM, folds.SUM_INTEGERS, INT64),
+    "nansum": (folds.SUM_NUMBERS, folds.SUM_INTEGERS, INT64),
     "prod": (None, folds.PROD_INTEGERS, INT64),
     "amax": (folds.MAX, folds.MAX, None),
     "amin": (folds.MIN, folds.MIN, None),
@@ -320,7 +335,7 @@ def specialised(
     Parameters
     ----------
     name : str
-        Which: ``"sum"``, ``"prod"``, ``"amax"``, ``"amin"``, ``"all"`` or ``"any"``.
+        Which: ``"sum"``, ``"nansum"``, ``"prod"``, ``"amax"``, ``"amin"``, ``"all"`` or ``"any"``.
     shape, dtype
         Of the arrays that the function will get.
     dims, keepdim

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
-from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
@@ -28,25 +24,16 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 
 
-_NUMBERS = Elementwise(
-    "numbers",
-    ["input"],
-    lambda symbols: [
-        Symbol.apply("where", symbols["input"] == symbols["input"], symbols["input"], 0)
-    ],
-)
-
-
 def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
-    return _summed(array, dims, keepdim, dtype, _NUMBERS)
+    if dtype is not None and dtype.kind != "f":
+        array = in_dtype(np.where(array == array, array, 0), dtype)
+    return in_dtype(kernels.nansum(in_dtype(array, dtype), dims, keepdim), dtype)
 
 
-def _summed(
-    array: Array, dims: Dims, keepdim: bool, dtype: Any, numbers: Callable[..., list[Array]]
-) -> Array:
-    if array.dtype.kind == "f":
-        (array,) = numbers(array.shape, [array], [array.dtype])
-    return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
+def _nansum_of_few(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None and dtype != array.dtype:
+        return None
+    return kernels.specialised("nansum", array.shape, array.dtype, dims, keepdim)
 
 
 _NANSUM: Primitive = Primitive(
@@ -60,7 +47,7 @@ _NANSUM: Primitive = Primitive(
             spread(g, input_shape, dims, keepdim), logical_not(isnan(input))
         )
     ],
-    quick=lambda input, **fixed: partial(_summed, **fixed, numbers=_NUMBERS.prepared_once()),
+    few=_nansum_of_few,
     samples=[
         sample("nansum", (2, 3)),
         sample("nansum", (2, 3), dim=1, keepdim=True),

@@ -106,7 +106,7 @@ DEMANDING = {
 }
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("name", DEMANDING)
 def test_a_fresh_process_can_run_what_it_loads(name: str) -> None:
     body, use, expected = DEMANDING[name]

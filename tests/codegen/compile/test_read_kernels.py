@@ -168,7 +168,7 @@ def test_these_are_read_and_those_are_not() -> None:
     assert [each is not None for each in known] == [plain in READ for plain in KERNELS]
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("plain", KERNELS)
 def test_a_kernel_computes_what_its_python_does(plain: Callable[..., None]) -> None:
     made = kernel(plain)

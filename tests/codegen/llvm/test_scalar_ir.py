@@ -94,7 +94,7 @@ def test_integers_keep_their_type_and_wrap_around(dtype: Any) -> None:
         np.testing.assert_array_equal(values_of(branch_free(function), x, y), function(x, y))
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_comparisons_and_choices_are_numpys(dtype: Any) -> None:
     x, y = pairs(dtype)

@@ -63,6 +63,7 @@ DERIVATIVES = {
 X = ng.tensor(0.5, dtype=ng.float64)
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("loop", [scanned, repeated])
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_memory_grows_as_the_policy_says(derivative, loop):

@@ -49,7 +49,7 @@ def test_a_program_is_a_loop_and_has_its_gradient(name):
     assert slope == pytest.approx((ends[0] - ends[1]).item() / 2e-6, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.sampled(0.1)
+@pytest.mark.sampled(0.06)
 @pytest.mark.parametrize("name", loops.PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(1, 5))
 @settings(max_examples=examples(3, in_sample=2))

@@ -54,7 +54,7 @@ def check(function: Callable[[Any, Any], Any], dtype: Any) -> None:
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-14)
 
 
-@pytest.mark.sampled(0.09, by="name")
+@pytest.mark.sampled(0.054, by="name")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("name", OPERATORS)
@@ -63,7 +63,7 @@ def test_operators(name: str, side: str, dtype: Any) -> None:
     check((lambda x, a: apply(x, a)) if side == "right" else (lambda x, a: apply(a, x)), dtype)
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str, dtype: Any) -> None:

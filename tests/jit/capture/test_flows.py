@@ -325,7 +325,7 @@ def outcome(function: Callable[[Any], Any], x: Any) -> Any:
         return type(error)
 
 
-@pytest.mark.sampled(0.12, by="use")
+@pytest.mark.sampled(0.072, by="use")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("use", USES)
 def test_numbers_and_decisions_are_those_of_each_call(use: str, way: Any) -> None:

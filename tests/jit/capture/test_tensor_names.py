@@ -70,7 +70,7 @@ def leaves(found: Any) -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore")  # of what is computed of such numbers
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if gives_tensors(getattr(ng, n))])
 def test_functions_that_are_said_to_give_tensors_do(name: str) -> None:
     for found in ways(getattr(ng, name)):  # a transformation gives a function, which does
@@ -79,7 +79,7 @@ def test_functions_that_are_said_to_give_tensors_do(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("name", [n for n in ATTRIBUTES if is_of_tensors(n)])
 def test_attributes_that_are_said_to_be_of_tensors_are(name: str) -> None:
     attribute = getattr(ng.Tensor, name)
@@ -94,7 +94,7 @@ def _asked(owner: Any, *given: Any, attribute: Any, name: str) -> Any:
     return found if isinstance(found, ng.Tensor) and not given else found(*given)
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize(
     "name",  # an address is another one in every call
     [n for n in ATTRIBUTES if not is_of_tensors(n) and "data_ptr" not in n],

@@ -18,7 +18,7 @@ def function(x: Any) -> Any:
     return y.sum(), y
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [3, 20])
 def test_near_and_far_angles(dtype: Any, size: int) -> None:
@@ -59,7 +59,7 @@ def test_angles_in_parts_of_several_dims(join: Any) -> None:
     assert np.array_equal(result, function(first, second).numpy())
 
 
-@pytest.mark.sampled(0.5, by="size")
+@pytest.mark.sampled(0.3, by="size")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [2, 4, 11, 3000])
 def test_sine_and_cosine_of_an_angle_are_computed_together(dtype: Any, size: int) -> None:
@@ -127,7 +127,7 @@ def test_memory_of_blocks_is_there_until_the_last_loop_has_read_it(name: str, co
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.sampled(0.5, by="size")
+@pytest.mark.sampled(0.3, by="size")
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("size", [10, 3000])
 def test_sines_of_complex_angles_have_the_bits_of_eager_mode(dtype: Any, size: int) -> None:

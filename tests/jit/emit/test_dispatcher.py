@@ -83,7 +83,7 @@ def test_a_tensor_is_refused_with_the_way_out() -> None:
         np.testing.assert_allclose(function(np.ones(3))[0], np.sin(np.ones(3)))
 
 
-@pytest.mark.sampled(0.25, by="name")
+@pytest.mark.sampled(0.15, by="name")
 @pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0), (2, 2)])
 @pytest.mark.parametrize("name", ["tril", "diagonal_copy", "flip", "cumsum"])
 def test_gradients_of_what_may_have_no_elements(name: str, shape: tuple[int, int]) -> None:

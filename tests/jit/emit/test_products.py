@@ -39,7 +39,7 @@ def laid_out(shape: tuple[int, int], layout: str, dtype: Any, random: Any) -> tu
     return found, room, at // room.itemsize
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("left", LAYOUTS)
 def test_products_of_matrices_of_any_layout(left: str, right: str) -> None:

@@ -53,6 +53,7 @@ def test_other_sizes_and_constants_are_the_same_source() -> None:
     assert build(layer(5, 9)).source == build(layer(500, 60, factor=0.3)).source  # short rows
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("seed", [5, 9])  # several loops, sums, a maximum
 def test_what_is_shown_runs_as_it_stands(seed: int) -> None:
     """Pasted somewhere else, compiled by Numba as users do, it has the same bits."""

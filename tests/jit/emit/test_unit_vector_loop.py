@@ -59,7 +59,7 @@ def flat(results: Any) -> list[Any]:
     return [results.numpy() if isinstance(results, ng.Tensor) else results]
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_loops_do_what_eager_mode_does(name: str) -> None:
     function, size = FUNCTIONS[name]

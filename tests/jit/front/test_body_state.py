@@ -248,6 +248,7 @@ def _programs(state: str, flow: Any, where: str) -> Callable[[Any], Any]:
     return program
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("state", list(STATES))
 def test_what_a_body_changes_is_refused_or_as_often_as_without_jit(state: str) -> None:

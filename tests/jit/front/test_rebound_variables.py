@@ -69,6 +69,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_gradients_go_by_what_variables_were(function: Callable[[Any], Any]) -> None:

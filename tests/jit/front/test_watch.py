@@ -314,7 +314,7 @@ def test_any_change_is_noticed(read: str, data: st.DataObject) -> None:
     assert compiled.cache_info().misses == before
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("read", READS)
 def test_every_change_is_noticed(read: str) -> None:
     state = State()
@@ -358,7 +358,7 @@ CASTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool])
 @pytest.mark.parametrize("way", CASTS)
 def test_a_captured_tensor_of_another_dtype_is_read_in_every_call(way: str, dtype: Any) -> None:

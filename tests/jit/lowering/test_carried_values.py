@@ -115,7 +115,7 @@ def test_scans_have_the_same_bits(seed: int) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("seed", range(examples(12)))
 @pytest.mark.parametrize("kind", [_scanned, _stopped])
 def test_compiled_loops_are_eager_ones_to_second_order(kind: Any, seed: int) -> None:

@@ -37,7 +37,7 @@ def _all_of(dims: Any) -> Any:
     return found
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("special", [False, True])
@@ -108,7 +108,7 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 def test_odd_operands_have_eager_bits(name: str) -> None:

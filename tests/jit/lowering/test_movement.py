@@ -107,7 +107,7 @@ MOVES = [
 ]
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("moved", MOVES)
 @settings(max_examples=examples(6, in_sample=2))
 @given(st.data())

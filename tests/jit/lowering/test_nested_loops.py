@@ -142,7 +142,7 @@ def test_bits_are_those_of_loops_that_compute_all_of_it_again(seed: int) -> None
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("seed", range(100, 100 + examples(4)))
 def test_so_they_are_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = leaves(_drawn(seed)(*_arguments()))
@@ -189,6 +189,7 @@ def _nested(depth: int, turns: int, policy: Any = None) -> Callable[..., Any]:
     return loss
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_dear_loops_do_not_run_again(depth: int) -> None:
     """Of each loop there is one on the way forth and one on the way back."""

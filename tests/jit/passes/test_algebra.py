@@ -220,7 +220,7 @@ INEXACT: dict[str, list[tuple[Formula, str]]] = {
 }
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(
     ("dtype", "formula", "expected"),
     [(d, formula, text) for d, cases in EXACT.items() for formula, text in cases],

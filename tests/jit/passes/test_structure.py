@@ -105,7 +105,7 @@ def test_reductions_of_a_fill(number: Any, dtype: str, kind: str, expected: Any)
     assert repr(y.attributes["value"]) == repr(expected)
 
 
-@pytest.mark.sampled(0.18, by="kind")
+@pytest.mark.sampled(0.11, by="kind")
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "float64", "complex128"])
@@ -215,7 +215,7 @@ def window(random: Random, shape: list[int]) -> list[tuple[int, int, int]]:
     return found
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("seed", range(150))
 def test_a_window_is_read_through_one_that_was_written_elsewhere(seed: int) -> None:
     random = Random(seed)

@@ -106,7 +106,7 @@ def _size(graph: Graph) -> int:
     return len(primitives) + sum(map(_size, bodies))
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(
     ("program", "parts"), [(_sampler, 30), (_runge_kutta, 30), (_filter, 30), (_stencil, 42)]
 )

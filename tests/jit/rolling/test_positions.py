@@ -169,7 +169,7 @@ def _of_length(program: Program, n: int, *, gradient: bool) -> tuple[Callable[..
     return (ng.func.value_and_grad(function) if gradient else function), p
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_that_fill_tables(program: Program) -> None:
     sizes = []

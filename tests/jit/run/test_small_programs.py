@@ -74,7 +74,7 @@ def source_of(dispatcher: Any) -> str:
     return "".join(linecache.getlines(dispatcher.py_func.__code__.co_filename))
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_dispatchers_have_the_bits_of_calls_from_python(name: str) -> None:
     function, arguments = PROGRAMS[name]
@@ -141,7 +141,7 @@ def test_what_a_row_keeps_lies_on_the_stack() -> None:
     assert source_of(dispatcher).count("np.empty(") <= 2  # the result, and room of no bytes
 
 
-@pytest.mark.sampled(0.06, by="kind")
+@pytest.mark.sampled(0.036, by="kind")
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 2), (17, 5), (5, 17), (16, 16), (31, 33)])
 def test_reductions_are_in_the_order_of_long_ones(kind: str, shape: tuple[int, int]) -> None:
@@ -159,6 +159,7 @@ def _compiled_sources() -> set[str]:
     return {name for name in linecache.cache if name.endswith(".py")}
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("which", ["many operations", "many elements", "a loop over vectors"])
 def test_what_is_called_often_gets_a_call_of_its_own_without_compiling(which: str) -> None:
     def sines(x: Any) -> Any:

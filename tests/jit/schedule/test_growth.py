@@ -76,6 +76,7 @@ def _overlapping(turns: int) -> Any:
     return function, ng.ones(3)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("chain", [_shrinking, _window_of_three, _stencil, _overlapping])
 def test_the_work_of_a_chain_grows_with_its_length(chain: Any) -> None:
     found = [_elements(schedule(_graph(*chain(turns)))) for turns in (6, 18)]

@@ -75,7 +75,7 @@ def float32_kernels(primitive: ElementwisePrimitive) -> list:
     return loops
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=[p.name for p in PRIMITIVES])
 def test_float32_stays_float32(primitive):
     """No loop of float32 arrays widens a number to float64, but for functions that need digits."""
@@ -87,7 +87,7 @@ def test_float32_stays_float32(primitive):
                 assert "fpext" not in loop.inspect_llvm(signature)
 
 
-@pytest.mark.sampled(0.21)
+@pytest.mark.sampled(0.13)
 @pytest.mark.skipif(
     not re.search("avx|sse2|neon", binding.get_host_cpu_features().flatten()),
     reason="the processor has no SIMD instructions",

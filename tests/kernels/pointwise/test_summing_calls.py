@@ -65,6 +65,7 @@ def test_sums_are_those_of_the_values(case, layout, is_complex):
     check(g, drawn(one).astype(g.dtype), drawn(other).astype(g.dtype))
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("full", "small"),

@@ -176,7 +176,7 @@ def test_truth(name: str, case: tuple[np.ndarray, tuple[int, ...], bool]) -> Non
     check(getattr(reductions, name)(array, dims, keepdim), expected, dtype)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("p", [2, 1, 0, math.inf, -math.inf, 3, 0.5, -1, -2.5])
 @given(case=cases(FLOATS + COMPLEX, min_side=1))
 def test_norm(p: float, case: tuple[np.ndarray, tuple[int, ...], bool]) -> None:
@@ -291,7 +291,7 @@ SIZES = [
 ]
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("inner", [1, 2, 3, 17])
 def test_long_columns(n: int, inner: int) -> None:
@@ -383,7 +383,7 @@ def test_columns_are_summed_in_the_order_that_is_written_down(n: int, inner: int
 # --- accuracy -------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("n", [100, 1000, 10_000, 300_000])
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "lognormal"])
 def test_sum_is_as_accurate_as_numpys(n: int, distribution: str) -> None:
@@ -598,7 +598,7 @@ ALL_OF_THEM: dict[str, Callable[[np.ndarray, int], Any]] = {
 }
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("name", ALL_OF_THEM)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_bits_do_not_depend_on_the_number_of_threads(
@@ -706,7 +706,7 @@ def compiled_kernel(function: Any, arrays: int, numbers: int) -> Any:
     return dispatcher
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("name", FLOAT32_FOLDS)
 def test_float32_stays_float32(name: str) -> None:
     assert " fpext " not in str(compiled(name).inspect_llvm())

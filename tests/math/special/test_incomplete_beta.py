@@ -50,6 +50,7 @@ def differences(a: Any, b: Any, x: Any, by_a: int, by_b: int) -> Any:
     return (ends - 2 * f(0, 0)) / step**2
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(("low", "high"), [(-3.0, 0.3), (0.0, 1.5), (1.0, 3.0)])
 def test_the_incomplete_beta_function_and_its_derivatives(low: float, high: float) -> None:
     a, b, x = (thinned(each, 4) for each in arguments(low, high))
@@ -108,6 +109,7 @@ def test_derivatives_of_zeta_for_its_exponent() -> None:
                 assert abs(mpf(value) - exact) < 16 * EPSILON * size, (a, b)
 
 
+@pytest.mark.sampled(0.5)
 @every_dtype
 def test_airys_function_and_its_derivative(dtype: Any) -> None:
     random = np.random.default_rng(6)

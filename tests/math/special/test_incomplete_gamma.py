@@ -61,6 +61,7 @@ def points(which: str, count: int) -> tuple[np.ndarray, np.ndarray]:
     return a, np.where(random.random(count) < 0.6, near, wide)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("which", ["small", "middle", "large"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_errors(which: str, dtype: Any) -> None:

@@ -235,7 +235,7 @@ def test_every_operation_that_is_not_elementwise_is_here():
 
 
 # PyTorch says so once a process, in whichever test comes first.
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
 @pytest.mark.parametrize("line", LINES)
 def test_complex_call_is_pytorchs(torch, line):

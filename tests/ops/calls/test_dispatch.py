@@ -416,21 +416,21 @@ def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True
         assert tell(call, dtype, grad, seed, spread) == expected
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
-@pytest.mark.sampled(0.016)
+@pytest.mark.sampled(0.0096)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
     agree(lambda make: CALLS[name](make(3, 4), make(3, 4)), dtype)
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("mode", [ng.no_grad, ng.inference_mode, ng.enable_grad])
 def test_calls_in_other_modes(name: str, mode: Any) -> None:
@@ -596,7 +596,7 @@ def test_keywords_behind_numbers_are_taken_every_time(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
-@pytest.mark.sampled(0.3, by="primitive")
+@pytest.mark.sampled(0.18, by="primitive")
 def test_samples(primitive: Any, sample: Any) -> None:
     def call(make: Any) -> Any:
         function, tensors, keywords = sample(make)

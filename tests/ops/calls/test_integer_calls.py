@@ -69,7 +69,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("line", CALLS)
 def test_call(torch: ModuleType, line: str) -> None:
     assert_same_call(torch, TENSORS + line)

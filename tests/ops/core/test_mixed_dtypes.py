@@ -50,7 +50,7 @@ def gradients(library: Any, name: str, given: Any, create_graph: bool) -> list[A
         return list(library.autograd.grad(result, inputs, weights, create_graph=create_graph))
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("primitive", OF_SEVERAL)
 @settings(max_examples=examples(20))
 @given(data=st.data())
@@ -117,6 +117,7 @@ COMPLEX = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("primitive", COMPLEX)
 @pytest.mark.parametrize("number", [2, 0.5, 1 - 2j])
 def test_a_number_beside_a_complex_tensor_is_complex_in_a_trace(

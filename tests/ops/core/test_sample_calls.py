@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import numgrad as ng
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
@@ -12,11 +10,11 @@ from numgrad.ops.core.sample_calls import sample_calls
 DTYPES = (ng.float32, ng.complex64, ng.int64)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_every_operation_has_a_call_on_some_dtype(name: str) -> None:
-    calls = [call for dtype in DTYPES for call in sample_calls(name, dtype)]
-    assert calls
-    assert all(any(isinstance(x, ng.Tensor) for x in call.operands) for call in calls)
+def test_every_operation_has_a_call_on_some_dtype() -> None:
+    for name in CATALOGUE:
+        calls = [call for dtype in DTYPES for call in sample_calls(name, dtype)]
+        assert calls, name
+        assert all(any(isinstance(x, ng.Tensor) for x in call.operands) for call in calls), name
 
 
 def test_what_an_operation_does_not_accept_is_not_called() -> None:

@@ -145,7 +145,7 @@ def _told(value: Any) -> Any:
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.18, by="door")
+@pytest.mark.sampled(0.11, by="door")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("door", DOORS)
 def test_is_taken_as_the_array_that_it_is(door: str, kind: str) -> None:

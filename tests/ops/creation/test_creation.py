@@ -577,13 +577,13 @@ torch.Tensor(data=[2, 3])
 """.strip().splitlines()
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("expression", FROM_DATA)
 def test_from_data_as_in_pytorch(torch, expression):
     check_same(torch, expression)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("expression", OF_A_SHAPE)
 def test_of_a_shape_as_in_pytorch(torch, expression):
     check_same(torch, expression)

@@ -261,7 +261,7 @@ LINES = "".join((TYPES, STORAGES, AS_STRIDED, INDICES))
 CODES = list(filter(None, LINES.split("\n")))
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("code", CODES, ids=CODES)
 def test_old_names_do_what_they_did(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)
@@ -279,7 +279,7 @@ def test_numbers_are_written_through_a_mask_of_bytes_and_one_number_is_not() -> 
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("kind", ["uint8", "int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("call", CALLS_UNDER_JIT)
 @pytest.mark.filterwarnings("ignore:.*uint8")

@@ -287,7 +287,7 @@ FILLS = {
 }
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("expression", CALLS)
 def test_arguments_and_errors_as_in_pytorch(torch, expression):
     check_same(torch, expression)

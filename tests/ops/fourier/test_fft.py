@@ -95,7 +95,7 @@ def calls(share: int) -> list[tuple[Any, ...]]:
     return random.Random(1).sample(CASES, len(CASES) // share)
 
 
-@pytest.mark.sampled(0.03)
+@pytest.mark.sampled(0.018)
 @pytest.mark.parametrize(("name", "shape", "dtype", "at", "grad"), calls(5), ids=str)
 def test_transforms_are_pytorchs(
     torch: ModuleType, name: str, shape: tuple[int, ...], dtype: str, at: int, grad: bool
@@ -132,7 +132,7 @@ def test_transforms_are_what_they_are_defined_as(n: int) -> None:
     np.testing.assert_allclose(ng.fft.hfft(mirrored, n=n).numpy(), x, atol=1e-12)
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_derivatives_are_those_of_finite_differences(name: str, norm: str) -> None:
@@ -149,7 +149,7 @@ def test_derivatives_are_those_of_finite_differences(name: str, norm: str) -> No
     assert ng.autograd.gradgradcheck(run, operand)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfftn", "hfft2", "ihfftn"])
 def test_they_are_batched_and_compiled(name: str) -> None:
     rng = np.random.default_rng(4)

@@ -370,13 +370,13 @@ ERRORS += [f"m.index_put((torch.tensor([0]),{mask}),torch.tensor(1.))" for mask 
 ERRORS += ["m.index_put((None,),v[0])", "m.index_put((None,None),v[0])"]
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("line", CALLS)
 def test_call_is_pytorchs(torch: ModuleType, line: str) -> None:
     assert_same_call(torch, line)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("line", ERRORS)
 def test_error_is_pytorchs(torch: ModuleType, line: str) -> None:
     assert_same_error(torch, line)

@@ -57,7 +57,7 @@ REPEATS = [
 # fmt: on
 
 
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("line", [*PUTS, *WRITES])
 def test_elements_are_put_as_by_pytorch(torch: Any, line: str) -> None:
     assert answer(ng, line, SETUP) == answer(torch, line, SETUP)

@@ -111,7 +111,7 @@ def outcome(m: ModuleType, name: str, call: dict[str, Any]) -> tuple[Any, list[n
     return (tuple(y.shape), places, str(y.dtype), node), numbers
 
 
-@pytest.mark.sampled(0.125)
+@pytest.mark.sampled(0.075)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", masked.__all__)

@@ -115,6 +115,7 @@ def _found(line: str, operands: dict[str, Any]) -> list[Any]:
     return [None if each is None else each.detach().numpy() for each in (result, *first, *second)]
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("kind", ["real", "complex"])
 def test_a_batch_is_computed_and_differentiated_as_its_matrices(kind: str) -> None:
     operands = _operands(kind)

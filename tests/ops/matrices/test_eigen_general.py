@@ -29,6 +29,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients_are_pytorchs(torch: Any, name, dtype):

@@ -42,7 +42,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", CALLS)
@@ -88,7 +88,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_matrices_are_refused_and_how_is_pytorchs(torch: Any, name, argument):

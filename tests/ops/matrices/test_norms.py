@@ -38,7 +38,7 @@ CALLS = {
 FULL = [seed for seed in range(30) if operands(CALLS["vector_norm"], seed, "float32")[0].size][:5]
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", FULL)
 @pytest.mark.parametrize("name", CALLS)
@@ -97,7 +97,7 @@ def check(torch: Any, call: Any) -> None:
     assert str(caught.value).split("\n")[0] == str(expected).split("\n")[0]
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_and_refusals_are_pytorchs(torch: Any, name, argument):

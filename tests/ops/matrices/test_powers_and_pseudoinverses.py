@@ -30,7 +30,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", CALLS)
@@ -89,7 +89,7 @@ FUNCTIONS = {
 TWICE_WRONG = {("power to an out", "bool"), ("rank to bools", "nan"), ("pinv, atol", "number")}
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)

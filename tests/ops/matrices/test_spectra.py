@@ -65,7 +65,7 @@ CALLS = {
 
 # PyTorch says so once a process, in whichever test comes first.
 @pytest.mark.filterwarnings("ignore:.* is deprecated in favor of")
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", CALLS)
@@ -110,7 +110,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_matrices_are_refused_and_how_is_pytorchs(torch: Any, name, argument):

@@ -49,7 +49,7 @@ def seen(library: Any, kinds: tuple[str, str], layout: Layout, shape: Any, offse
     return shown
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 def test_a_view_shows_what_pytorchs_does(torch: ModuleType, kinds: tuple[str, str]) -> None:
     random = Random(str(kinds))
@@ -61,7 +61,7 @@ def test_a_view_shows_what_pytorchs_does(torch: ModuleType, kinds: tuple[str, st
         assert seen(ng, kinds, *case) == seen(torch, kinds, *case), case
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 def test_bits_are_numpys(kinds: tuple[str, str]) -> None:
     array = (np.arange(32).reshape(2, 16) % 2).astype(kinds[0])
@@ -113,7 +113,7 @@ def outcome(library: Any, line: str, kind: str) -> Any:
     return repr(found).replace("numgrad.", "torch.")
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("kind", ["float32", "int32", "float64", "complex64", "uint8"])
 @pytest.mark.parametrize("line", LINES)
 def test_programs_with_views_do_what_they_do_in_pytorch(
@@ -144,7 +144,7 @@ def test_parts_of_complex_numbers_are_seen_under_jit_too(
     assert outcome(ng.jit(f)) == outcome(f)
 
 
-@pytest.mark.sampled(0.12)
+@pytest.mark.sampled(0.072)
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 def test_a_traced_function_says_that_it_has_no_bits(kinds: tuple[str, str]) -> None:
     of_parts = {("complex64", "float32"), ("complex128", "float64")}

@@ -54,7 +54,7 @@ LINES = [
 ]
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("line", LINES)
 def test_the_node_is_pytorchs(torch: Any, line: str) -> None:
     assert answer(ng, line, SETUP) == answer(torch, line, SETUP)

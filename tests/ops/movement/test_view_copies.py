@@ -87,7 +87,7 @@ def test_a_copy_holds_what_the_view_shows(name: str, arguments: tuple[Any, ...])
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=IDS)
 def test_derivatives_of_copies(name: str, arguments: tuple[Any, ...]) -> None:
     function = COPIES[f"{name}_copy"]

@@ -335,7 +335,7 @@ OUR_OWN = [
 ]
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("name", OUR_OWN)
 def test_every_method_in_place(name: str) -> None:
     """Each is called five times of each kind, and then there are programs if there can be some."""

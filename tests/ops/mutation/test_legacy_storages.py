@@ -43,7 +43,7 @@ def outcome(m: Any, name: str, arguments: tuple[Any, ...]) -> Any:
         ]
 
 
-@pytest.mark.sampled(0.18, by="name")
+@pytest.mark.sampled(0.11, by="name")
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
 @pytest.mark.parametrize("name", NAMES)
 def test_storages_are_made_as_pytorchs(torch: Any, name: str, arguments: tuple[Any, ...]) -> None:

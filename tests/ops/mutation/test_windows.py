@@ -68,14 +68,14 @@ w[m] = f.reshape(-1)[:6]
 """.strip().splitlines()
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(("window", "write"), [*itertools.product(WINDOWS, WRITES)])
 def test_what_is_named_is_written_as_in_pytorch(torch: Any, window: str, write: str) -> None:
     line = f"w = {window}; {write} -> x"
     assert answer(ng, line, SETUP) == answer(torch, line, SETUP)
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize(("window", "write"), [*itertools.product(WINDOWS[:5], WRITES)])
 @pytest.mark.usefixtures("traced")
 def test_traced_functions_write_the_same(window: str, write: str) -> None:

@@ -212,6 +212,7 @@ def lines() -> list[str]:
     return found
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_values_gradients_warnings_and_refusals_are_pytorchs(torch, dtype):
     for line in lines():

@@ -90,7 +90,7 @@ def test_what_is_refused_and_how_is_pytorchs(torch: Any) -> None:
     assert said[0] == said[1]
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", ["gru", "lstm"])
 def test_second_order_tangents_and_traces_are_those_of_the_steps(name: str) -> None:

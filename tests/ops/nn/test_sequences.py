@@ -118,6 +118,7 @@ def operands(seed: int, dtype: str = "float64") -> dict[str, Any]:
     return {**found, "i": np.array([1, 2, 4, 5, 4, 3])}
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_values_gradients_and_refusals_are_pytorchs(torch, dtype):
     for line in LINES:

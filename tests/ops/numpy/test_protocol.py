@@ -68,7 +68,7 @@ def assert_is(found: Any, expected: Any, recorded: bool = False) -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("name", EVERY_UFUNC)
 @settings(max_examples=4)
 @given(drawn=pairs)
@@ -97,7 +97,7 @@ def test_every_ufunc_gives_a_tensor_or_says_that_it_is_not_there(name: str, draw
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.09)
+@pytest.mark.sampled(0.054)
 @pytest.mark.parametrize("name", sorted(set(UFUNCS) - BITS))
 def test_a_ufunc_is_the_tensors_operation_under_jit_too(name: str) -> None:
     ufunc = getattr(np, name)
@@ -233,7 +233,7 @@ def run(line: str, given: dict[str, Any]) -> Any:
     return eval(line, {"np": np}, given)
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("line", [line for line in LINES if "copy()" not in line])
 def test_a_function_gives_tensors_with_numpys_numbers(line: str) -> None:
     given = operands(tensors=True)

@@ -131,7 +131,7 @@ def in_float32(value: Any, rounds: bool = False) -> Any:
     return value
 
 
-@pytest.mark.sampled(0.06)
+@pytest.mark.sampled(0.036)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | REFUSED])
 def test_every_operation_is_that_of_float32_rounded(name: str) -> None:
     for call in sample_calls(name, dtypes.float16):
@@ -176,7 +176,7 @@ ELEMENTWISE = [
 ROOTS = {"pow_0.5", "pow_-0.5"}
 
 
-@pytest.mark.sampled(0.21)
+@pytest.mark.sampled(0.13)
 @pytest.mark.parametrize(
     "primitive",
     [each for each in ELEMENTWISE if each.name not in ROUNDED],
@@ -330,7 +330,7 @@ def test_transformations_of_halves() -> None:
     assert {value.dtype, tangent.dtype, ng.func.grad(f)(x).dtype} == {ng.half}
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | PARTS])
 def test_operands_of_other_dtypes(name: str) -> None:
     """One operand in float32: the others take part as such, or the call is refused in words."""

@@ -79,7 +79,7 @@ def result(
     return found
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize(("name", "bound", "signature", "place"), places())
 def test_a_number_is_rounded_as_pytorch_rounds_it(
     torch: ModuleType, name: str, bound: bool, signature: Signature, place: Parameter

@@ -92,7 +92,7 @@ def test_products_that_overflow_on_the_way_are_pytorchs(torch: Any, seed: int) -
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_jit_multiplies_in_the_order_of_eager_mode(seed: int) -> None:
     array, dim = drawn(seed)

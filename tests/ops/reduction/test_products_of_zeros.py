@@ -27,7 +27,7 @@ def gradients(library: Any, values: tuple[float, ...]) -> list[Any]:
     return [each.detach().numpy() for each in found]
 
 
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("values", DRAWN, ids=str)
 def test_the_gradient_of_a_total_product_is_pytorchs(torch: Any, values: tuple[float, ...]) -> None:
     for found, expected in zip(gradients(ng, values), gradients(torch, values), strict=True):
@@ -41,7 +41,7 @@ def compiled(x: Any) -> Any:
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.18)
+@pytest.mark.sampled(0.11)
 @pytest.mark.parametrize("values", DRAWN, ids=str)
 def test_jit_gives_the_gradient_that_eager_mode_gives(values: tuple[float, ...]) -> None:
     np.testing.assert_array_equal(compiled(ng.tensor(values)).numpy(), gradients(ng, values)[0])

@@ -90,7 +90,7 @@ def test_values_gradients_and_words_are_pytorchs(torch: ModuleType) -> None:
 CUTS = [[0, 2, 2, 5], [0, 1, 4, 5]]
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("mode", MODES[:5])
 def test_derivatives_of_any_order_forward_batched_and_compiled(mode: str) -> None:
     rng = np.random.default_rng(2)

@@ -97,7 +97,7 @@ OF_ONE = [
 ]
 
 
-@pytest.mark.sampled(0.09, by="call")
+@pytest.mark.sampled(0.054, by="call")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("call", OF_ONE)
 def test_every_dtype_is_searched_and_counted_as_in_pytorch(torch: Any, call, dtype):
@@ -121,7 +121,7 @@ OF_TWO = [
 ]
 
 
-@pytest.mark.sampled(0.12, by="call")
+@pytest.mark.sampled(0.072, by="call")
 @pytest.mark.parametrize("dtypes", list(itertools.product(DTYPES, DTYPES)))
 @pytest.mark.parametrize("call", OF_TWO)
 def test_two_dtypes_meet_as_in_pytorch(torch: Any, call, dtypes):

@@ -156,7 +156,7 @@ def test_defaults_that_are_taken() -> None:
         assert ng.trapezoid(x, dx=1).tolist() == ng.trapezoid(x).tolist() == [1.5, 4.0]
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.09)
 @pytest.mark.parametrize("declaration", PARSED)
 def test_what_is_taken(torch: Any, declaration: Declaration) -> None:
     wrong = []

@@ -81,7 +81,7 @@ DECLARATIONS = {
 }
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.12)
 @pytest.mark.parametrize("name", DECLARATIONS)
 def test_an_int_that_is_too_large_is_told_what_pytorch_tells_it(torch: Any, name: str) -> None:
     for call in calls(DECLARATIONS[name]):

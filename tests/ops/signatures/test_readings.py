@@ -95,7 +95,7 @@ def plain_calls(signature: Signature) -> Any:
         yield [], values
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @every_tenth
 def test_calls_of_a_pattern_are_read_alike(names: Any) -> None:
     """What another call with arguments of the same types came to changes nothing."""

@@ -59,6 +59,7 @@ def drawn(name: str, random: Random) -> tuple[np.ndarray, dict[str, Any]]:
     return array(shape, dtype, 1), given
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("name", NAMES)
 def test_pooling_is_pytorchs(torch: ModuleType, name: str) -> None:
     random = Random(name)

@@ -24,7 +24,7 @@ def tensor(values: Any, requires_grad: bool = False) -> Any:
     return ng.tensor(values, dtype=ng.float64, requires_grad=requires_grad)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_drawn_values_are_pytorchs(torch: Any, dtype: str) -> None:
     random = np.random.default_rng(0)

@@ -83,6 +83,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_batches_and_compiled_functions_agree(name):

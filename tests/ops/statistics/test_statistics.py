@@ -122,6 +122,7 @@ def compare(torch: Any, calls: list[str], dtype: str, tolerance: float = 1e-5) -
     assert not wrong
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
 @pytest.mark.parametrize(
     "calls",
@@ -175,6 +176,7 @@ OF_ONE = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", OF_ONE)
 def test_derivatives_batches_and_compiled_functions_agree(name):

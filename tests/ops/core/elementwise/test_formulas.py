@@ -132,7 +132,7 @@ def test_formulas_and_rules_call_numpys_and_maths_functions(
 SAMPLE = {"input": 0.3, "other": 0.7}
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("start", range(0, len(WORKING), 12))
 def test_every_function_has_its_own_value(start: int) -> None:
     """Several in one formula, each with a factor of its own, so that few kernels are compiled."""
@@ -273,7 +273,7 @@ def test_objects_without_attributes_of_their_own_are_read_as_they_are() -> None:
     assert declare(1, lambda input: input * steps[1], lambda g: g * 3)(ng.ones(1)).item() == 3
 
 
-@pytest.mark.sampled(0.24)
+@pytest.mark.sampled(0.14)
 @pytest.mark.parametrize("way", WAYS_TO_READ)
 @pytest.mark.parametrize("place", ["formula", "rule"])
 def test_what_a_formula_reads_is_read_when_it_is_declared(way: str, place: str) -> None:

@@ -43,6 +43,7 @@ def written(kind: str, *tensors: Any) -> Any:
     return results, words
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("kind", OUTS)
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 def test_operations_write_in_a_trace_what_they_write_outside(kind: str) -> None:
