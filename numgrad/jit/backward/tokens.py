@@ -29,7 +29,8 @@ def metas_of(nodes: Iterable[Any]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for node in nodes:
         path: list[Any] = []
-        each, meta = node, None
+        each: Any = node
+        meta = None
         while each is not None and each not in found:
             path.append(each)
             meta = each.output_meta(0)
