@@ -961,7 +961,7 @@ class _Methods:
     def lstsq(self, A: Tensor, *, out: Tensor | Sequence[Tensor] | None = ...) -> NoReturn: ...
     def lt(self, other: Tensor | _Number) -> Tensor: ...
     def lt_(self, other: Tensor | _Number) -> Tensor: ...
-    def lu(self, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]: ...
+    def lu(self, pivot: _bool = ..., get_infos: _bool | None = ...) -> tuple[Tensor, ...]: ...
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor: ...
     @property
     def mH(self) -> Tensor: ...
@@ -1470,7 +1470,7 @@ class _Methods:
         hop_length: _int | None = ...,
         win_length: _int | None = ...,
         window: Tensor | None = ...,
-        center: _bool = ...,
+        center: _bool | None = ...,
         pad_mode: str = ...,
         normalized: _bool = ...,
         onesided: _bool | None = ...,
@@ -2790,7 +2790,7 @@ def hardshrink(
 ) -> Tensor: ...
 def hash_tensor(
     input: Tensor,
-    dim: _int | Sequence[_int] = ...,
+    dim: _int | Sequence[_int] | None = ...,
     *,
     keepdim: _bool = ...,
     mode: _int = ...,
@@ -3144,7 +3144,11 @@ def lstm_cell(
 def lstsq(input: Tensor, A: Tensor, *, out: Tensor | Sequence[Tensor] | None = ...) -> NoReturn: ...
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...) -> Tensor: ...
 def lu(
-    A: Tensor, pivot: _bool = ..., get_infos: _bool = ..., *, out: Sequence[Tensor] | None = ...
+    A: Tensor,
+    pivot: _bool = ...,
+    get_infos: _bool | None = ...,
+    *,
+    out: Sequence[Tensor] | None = ...,
 ) -> tuple[Tensor, ...]: ...
 def lu_solve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...
@@ -4256,7 +4260,7 @@ def stft(
     hop_length: _int | None = ...,
     win_length: _int | None = ...,
     window: Tensor | None = ...,
-    center: _bool = ...,
+    center: _bool | None = ...,
     pad_mode: str = ...,
     normalized: _bool = ...,
     onesided: _bool | None = ...,

@@ -14,7 +14,7 @@ import numpy as np
 from numgrad.codegen.compile.compile import kernel
 from numgrad.kernels.matrices.batches import own
 
-__all__ = ["ldl", "ldl_solved"]
+__all__ = ["are_paired", "ldl", "ldl_solved"]
 
 Array = np.ndarray[Any, Any]
 # At which a pivot is large enough: where one and two rows let elements grow as much.
@@ -149,6 +149,28 @@ def ldl(array: Array, hermitian: bool) -> tuple[Array, Array, Array]:
         _factor(matrices, pivots, failed, hermitian, _LARGE)
     batch = array.shape[:-2]
     return matrices.reshape(array.shape), pivots.reshape(array.shape[:-1]), failed.reshape(batch)
+
+
+@kernel
+def _are_paired(pivots):  # type: ignore[no-untyped-def]
+    for one in range(pivots.shape[0]):
+        k = 0
+        while k < pivots.shape[1]:
+            if pivots[one, k] < 0:
+                k += 1
+                if k == pivots.shape[1] or pivots[one, k] > 0:
+                    return False
+            k += 1
+    return True
+
+
+def are_paired(pivots: Array) -> bool:
+    """Whether two pivots that follow each other stand for each block of two, in all batches.
+
+    Others would have the solution read beside the matrix.
+    """
+    numbers = np.ascontiguousarray(pivots, np.int64)
+    return bool(_are_paired(numbers.reshape(-1, pivots.shape[-1])))
 
 
 @kernel

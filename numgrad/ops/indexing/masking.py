@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.warned import warn
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_original
@@ -202,6 +203,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{input.dtype.scalar_name} and {source.dtype.scalar_name}"
         )
     if mask._array.dtype.kind != "b":
+        if mask._array.dtype == np.uint8:
+            warn(
+                "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+                "deprecated,please use a mask with dtype torch.bool instead."
+            )
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{mask.dtype.scalar_name}"

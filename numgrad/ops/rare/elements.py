@@ -205,10 +205,11 @@ _HASHES = Primitive("hash_tensor", "NotImplemented", _hashes, ["input"], [None],
 
 
 @declare(
-    "hash_tensor(Tensor input, int[1] dim=(), *, bool keepdim=False, int mode=0, Tensor? out=None)",
+    "hash_tensor(Tensor input, int[1]? dim=(), *, bool keepdim=False, int mode=0, "
+    "Tensor? out=None)",
     dispatched=True,
 )
-def hash_tensor(input: Tensor, dim: tuple[int, ...], keepdim: bool, mode: int) -> Tensor:
+def hash_tensor(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, mode: int) -> Tensor:
     """Return the bits of all elements, as float64 or int64, joined by exclusive or.
 
     No gradient flows.
@@ -244,6 +245,6 @@ def hash_tensor(input: Tensor, dim: tuple[int, ...], keepdim: bool, mode: int) -
         raise NotImplementedError(
             f"\"xor_sum_cpu\" not implemented for '{input.dtype.scalar_name}'"
         )
-    dims = tuple([wrap_dim(each, input._array.ndim) for each in dim])
+    dims = tuple([wrap_dim(each, input._array.ndim) for each in dim or ()])
     result: Tensor = _HASHES.apply(input, dims=dims, keepdim=keepdim)
     return result

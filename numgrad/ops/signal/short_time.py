@@ -68,7 +68,7 @@ def _whole_window(
 
 @declare(
     "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, "
-    "Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, "
+    "Tensor? window=None, bool? center=True, str pad_mode='reflect', bool normalized=False, "
     "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)"
 )
 def stft(
@@ -77,7 +77,7 @@ def stft(
     hop_length: int | None,
     win_length: int | None,
     window: Tensor | None,
-    center: bool,
+    center: bool | None,
     pad_mode: str,
     normalized: bool,
     onesided: bool | None,

@@ -248,7 +248,7 @@ def _make_maximum(dims: int) -> None:
     >>> ng.nn.functional.{named}(x, 2){"" if returned else "[0]"}.shape
     torch.Size([{", ".join(["1"] + ["2"] * dims)}])
     """,
-            f"{named}(Tensor input, object output_size, bool return_indices=False)",
+            f"{named}(Tensor input, object output_size, bool? return_indices=False)",
         )
 
 

@@ -65,7 +65,6 @@ def _check_shapes(
         (min(output_padding) < 0, "negative output_padding is not supported"),
         (min(steps.stride) <= 0, "non-positive stride is not supported"),
         (min(steps.dilation) < 0, "dilation should be greater than zero"),
-        (min(steps.dilation) == 0 and not transposed, "non-positive dilation is not supported"),
     ):
         if is_wrong:
             raise RuntimeError(complaint)
@@ -120,11 +119,6 @@ def _check_sizes(
 ) -> None:
     sizes, dims = shape[2:], len(kernel)
     names = _NAMES_OF_DIMS[max(dims, 2)]
-    if min(steps.dilation) == 0:
-        said = ", ".join(
-            _named("dilation", names, (1,) * (len(names) - dims) + tuple(steps.dilation))
-        )
-        raise RuntimeError(f"dilation should be greater than zero, but got {said}")
     if not transposed:
         wide = [size + 2 * each for size, each in zip(sizes, steps.padding, strict=True)]
         reach = [each * (k - 1) + 1 for each, k in zip(steps.dilation, kernel, strict=True)]
@@ -137,6 +131,10 @@ def _check_sizes(
     is_small = transposed and min(found) < (0 if 0 in shape[:2] else 1)
     if 0 in shape[:2] and not is_small:
         return
+    if min(steps.dilation) == 0:
+        each = (1,) * (len(names) - dims) + tuple(steps.dilation)
+        said = ", ".join(_named("dilation", names, each)) if transposed else numbers(each)
+        raise RuntimeError(f"dilation should be greater than zero, but got {said}")
     if math.prod(sizes) == 0:
         raise RuntimeError(
             "Only zero batch or zero channel inputs are supported, but got input shape: "

@@ -247,7 +247,7 @@ def _make(dims: int) -> None:
         )
         FRACTIONAL_POOLS[each] = globals()[each] = declare(
             f"{each}(Tensor input, int[1] kernel_size, int[1]? output_size=None, "
-            "float[1]? output_ratio=None, bool return_indices=False, "
+            "float[1]? output_ratio=None, bool? return_indices=False, "
             "Tensor? _random_samples=None)",
             function=False,
             method=False,

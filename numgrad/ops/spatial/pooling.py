@@ -158,7 +158,7 @@ _WINDOWS = (
     "(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, "
     "bool ceil_mode=False"
 )
-_PLACES_TOO = ", bool return_indices=False)"
+_PLACES_TOO = ", bool? return_indices=False)"
 _RETURNED = """
     return_indices
         Whether to return where in their planes the elements are, too."""

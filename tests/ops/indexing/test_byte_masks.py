@@ -36,3 +36,9 @@ def test_they_are_read_and_written_as_in_pytorch(torch: ModuleType, key: str) ->
 def test_they_are_put_as_in_pytorch(torch: ModuleType, keys: str, accumulate: bool) -> None:
     for value in VALUES[1:]:
         compare(torch, f"torch.ones(3,2).index_put(({keys},),{value},{accumulate})")
+
+
+@pytest.mark.parametrize("mask", [f"{BYTES.format([1, 0])}", "torch.tensor([1,0])"])
+@pytest.mark.usefixtures("every_warning")
+def test_a_scatter_by_them_is_refused_as_in_pytorch(torch: ModuleType, mask: str) -> None:
+    compare(torch, f"torch.ones(2).masked_scatter({mask},torch.zeros(2))")

@@ -85,6 +85,12 @@ OUTCOMES = {
         _solve(lambda LD, p, B: (LD[0], p, B)),
         _solve(lambda LD, p, B: (LD.long(), p, B.long())),
         _solve(lambda LD, p, B: (LD.half(), p, B.half())),
+        *[
+            _solve(lambda LD, p, B, given=given: (LD, p.new_tensor(given), B))
+            for given in ([0, 1, 2], [1, 4, 1], [-9, -9, 1], [-(2**31), 1, 1], [1, 2, 2**31 - 1])
+        ],
+        _solve(lambda LD, p, B: (LD[:0, :0], p[:0] * 0, B[:0])),
+        _solve(lambda LD, p, B: (LD, p * 0, B[:, :0])),
     ],
 }
 
@@ -104,3 +110,10 @@ def test_singular_matrices_are_refused_where_errors_are_checked():
     ):
         with pytest.raises(RuntimeError, match=r"\(Batch element 1\): D\[1,1\] is zero"):
             call(ng.stack([ng.eye(2), ng.zeros(2, 2)]))
+
+
+@pytest.mark.parametrize("pivots", [[-1, 2, 3], [1, 2, -3], [-1, -1, -1], [-3, 1, -3]])
+def test_half_a_block_is_refused(pivots):
+    """PyTorch reads and writes beside the matrix."""
+    with pytest.raises(RuntimeError, match="must all stand in pairs where they are negative"):
+        ng.linalg.ldl_solve(ng.eye(3), ng.tensor(pivots), ng.ones(3, 1))

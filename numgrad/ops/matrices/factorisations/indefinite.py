@@ -50,6 +50,18 @@ def _factored(array: Array, hermitian: bool, checked: str | None) -> tuple[Array
 
 @silent
 def _solved(table: Array, pivots: Array, side: Array, hermitian: bool) -> Array:
+    if pivots.size:
+        sizes = np.abs(pivots)
+        for fails, bound in (
+            (sizes.min() < 1, "satisfy |pivot| >= 1"),
+            (sizes.max() > table.shape[-2], "satisfy |pivot| <= LD.size(-2)"),
+            (not indefinite.are_paired(pivots), "stand in pairs where they are negative"),
+        ):
+            if fails:
+                raise RuntimeError(
+                    f"Pivots given to ldl_solve must all {bound}. Did you properly pass the result "
+                    "of ldl_factor?"
+                )
     return by_columns(indefinite.ldl_solved(table, pivots.astype(np.int32), side, hermitian))
 
 
@@ -163,7 +175,8 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> 
     Raises
     ------
     RuntimeError
-        If the shapes do not fit, the dtypes differ, or the pivots are no integers.
+        If the shapes do not fit, the dtypes differ, or the pivots are no integers that
+        `linalg.ldl_factor` may give.
 
     >>> import numgrad as ng
     >>> LD, pivots = ng.linalg.ldl_factor(ng.tensor([[0.0, 2.0], [2.0, 0.0]]))

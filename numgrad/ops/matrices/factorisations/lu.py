@@ -258,9 +258,9 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> Any:
 
 
 @declare(
-    "lu(Tensor A, bool pivot=True, bool get_infos=False, *, Tensor[]? out=None)", dispatched=True
+    "lu(Tensor A, bool pivot=True, bool? get_infos=False, *, Tensor[]? out=None)", dispatched=True
 )
-def lu(A: Tensor, pivot: bool, get_infos: bool) -> Any:
+def lu(A: Tensor, pivot: bool, get_infos: bool | None) -> Any:
     """Return what `linalg.lu_factor_ex` does; PyTorch deprecates this name.
 
     The gradient is the same.
