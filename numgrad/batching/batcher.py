@@ -128,13 +128,13 @@ class Batcher(Worlds):
         return self.inside(found, batched)
 
     def spread(
-        self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool
+        self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool, shared: int
     ) -> list[Tensor] | None:
         """Return a loop's first carries such that the examples have their own where they come to.
 
         None if they have already.
         """
-        return spread_carries(self, given, after, stops)
+        return spread_carries(self, given, after, stops, shared)
 
     @property
     def has_numbers(self) -> bool:
@@ -431,8 +431,9 @@ class Batcher(Worlds):
 
     def set_random_state(self, generator: Any, state: Any) -> None:
         """Tell the world outside."""
+        part = self.part_of(state)
         with self.outside():
-            generator.restore(state)
+            generator.restore(part.tensor._array)
 
     def numbers(self, what: str, array: Traced) -> Array:
         """Return the numbers of what is one for all examples; raise for a batch."""

@@ -24,15 +24,19 @@ __all__ = ["loop_of_batch", "spread_carries"]
 
 
 def spread_carries(
-    batcher: Any, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool
+    batcher: Any, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool, shared: int
 ) -> list[Tensor] | None:
-    """Return a loop's first carries, batched where they are to be; None if they are already."""
+    """Return a loop's first carries, batched where they are to be; None if they are already.
+
+    The last ones are `shared` by all examples.
+    """
     before = [batcher.part(each) for each in given[: len(after)]]
     wanted = [
         part.batched or batcher.part(each).batched for part, each in zip(before, after, strict=True)
     ]
     if stops and wanted[0]:  # some examples wait for others
-        wanted = [True] * len(wanted)
+        own = len(wanted) - shared
+        wanted = [True] * own + wanted[own:]
     if wanted == [part.batched for part in before]:
         return None
     found: list[Tensor] = []
@@ -67,6 +71,7 @@ def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
             stops=call.stops,
             count=body.count,
             divided=call.divided,
+            shared=call.shared,
             recorded=body.recorded(),
         )
     grows = call.turns is not None and call.length is None
@@ -183,8 +188,8 @@ class _Apart(_Body):
     def __init__(
         self, batcher: Any, call: Any, batched: Sequence[bool], count: Part | None
     ) -> None:
-        everywhere = [True] * call.carried
-        super().__init__(batcher, call, [*everywhere, *batched[call.carried :]], count)
+        own = call.carried - call.shared
+        super().__init__(batcher, call, [*[True] * own, *batched[own:]], count)
         self.extra = 2 if call.stops else 1
 
     def start(self, carries: Sequence[Part]) -> list[Tensor]:
@@ -217,14 +222,18 @@ class _Apart(_Body):
                 read = [selected.read(each) for each in inside]
                 turn = call.body(read[: len(own)], read[len(own) :])
             found = [
-                batcher.part(where(mask, after, before))
-                for after, before in zip(turn.carries, inside, strict=False)
+                batcher.part(where(mask, after, before) if batched else after)
+                for after, before, batched in zip(turn.carries, inside, self.batched, strict=False)
             ]
+            shared = set(map(id, inside[len(own) - call.shared : len(own)]))
             stacked, summed = (
-                [batcher.part(_where_selected(mask, each)) for each in tensors]
+                [
+                    batcher.part(each if id(each) in shared else _where_selected(mask, each))
+                    for each in tensors
+                ]
                 for tensors in (turn.stacked, turn.summed)
             )
-        after = [part.every(batcher.size) for part in found]
+        after = super().start(found)
         with recording(False):
             if call.stops:
                 lead = [after[0].any(), carries[1] + 1]

@@ -15,7 +15,16 @@ import dataclasses
 import math
 from typing import Any
 
-__all__ = ["Binomial", "Every", "Marks", "Policy", "binomial_marks", "read_policy", "segments_of"]
+__all__ = [
+    "Binomial",
+    "Every",
+    "Marks",
+    "Policy",
+    "binomial_marks",
+    "depth_of",
+    "read_policy",
+    "segments_of",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +107,18 @@ def segments_of(policy: Policy | None, count: int) -> list[int]:
             depth += 1
     sizes = [round(count ** (level / depth)) for level in range(depth - 1, 0, -1)]
     return [size for size in sizes if 1 < size < count]
+
+
+def depth_of(policy: Policy | None) -> tuple[int, int | None]:
+    """Return how deep a compiled loop of unknown length is divided, and the turns of those within.
+
+    These are None if they are to grow.
+    """
+    if policy is None or (isinstance(policy, Every) and policy.steps == 1):
+        return 1, None
+    if isinstance(policy, Every):
+        return 2, policy.steps
+    return (2 if policy == "sqrt" else _DEEPEST), None
 
 
 class Marks:

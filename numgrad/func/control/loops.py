@@ -17,10 +17,11 @@ from numgrad.func.control.arguments import (
     read_leaves,
     read_returned,
 )
-from numgrad.func.control.checkpoints import Policy, read_policy
+from numgrad.func.control.checkpoints import Policy, depth_of, read_policy
 from numgrad.func.control.ranges import keeps, replay
 from numgrad.func.control.scans import scan
 from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
+from numgrad.graph.modes.state import modes
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.ranges import arange
@@ -117,13 +118,56 @@ def while_loop(
 
     recorded = recorder_of("while_loop")
     if recorded is not None and is_recorded():
-        leaves = recorded(predicate, lambda current: step(current, [])[0], leaves)
+        depth, turns = (1, None) if modes.trace.has_numbers else depth_of(policy)
+        leaves = _recorded(predicate, lambda current: step(current, [])[0], leaves, depth, turns)
     elif policy is not None and keeps():
         leaves, _ = replay(step, leaves, [], policy, goes_on)
     else:
         while goes_on(leaves):
             leaves, _ = step(leaves, [])
     return pytree.unflatten(spec, leaves)
+
+
+def _recorded(
+    predicate: Callable[[Leaves], Any],
+    step: Callable[[Leaves], Leaves],
+    leaves: Leaves,
+    depth: int,
+    turns: int | None,
+) -> Leaves:
+    """Record a loop, or loops within loops, of which only the outermost keeps all its carries.
+
+    Within it there are so many `turns` of the next one. If that is None, each loop is of one turn
+    at first, and of one more each time: n steps in d loops take about (d! n)^(1/d) turns of the
+    outermost one, and no more of any other.
+    """
+    record: Any = recorder_of("while_loop")
+    if depth == 1:
+        found: Leaves = record(predicate, step, leaves)
+        return found
+
+    def with_flag(current: Leaves) -> Leaves:
+        """Ask whether there is another step, once for each."""
+        (flag,), _ = read_leaves((predicate(current),), "cond_fn")
+        return [flag.reshape(()), *current]
+
+    def run(levels: int, limit: Any, state: Leaves) -> Leaves:
+        if levels == 0:
+            return with_flag(step(state[1:]))
+
+        def goes_on(current: Leaves) -> Any:
+            count, flag = current[:2]
+            return flag if limit is None else flag & (count < limit)
+
+        def turn(current: Leaves) -> Leaves:
+            count = current[0] + 1
+            return [count, *run(levels - 1, turns or count, current[1:])]
+
+        inner: Any = recorder_of("while_loop")
+        _, *after = inner(goes_on, turn, [arange(1)[0], *state])
+        return after
+
+    return run(depth, None, with_flag(leaves))[1:]
 
 
 def fori_loop(

@@ -71,6 +71,7 @@ class LoopCall(NamedTuple):
     keeps : bool
         Whether the carries that each turn is given are stacked, too, behind all other results.
     divided : bool
+    shared : int
     """
 
     body: Body
@@ -83,6 +84,7 @@ class LoopCall(NamedTuple):
     turns: Tensor | None
     keeps: bool
     divided: bool
+    shared: int
 
 
 def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:

@@ -19,7 +19,6 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
 from numgrad.jit.front.loop_calls import Body, LoopCall, Recorded, Turn
 from numgrad.jit.front.states import drawing_alike
-from numgrad.runtime.frames import where_user_is
 
 __all__ = ["drawing_for", "record_loop"]
 
@@ -35,6 +34,7 @@ def record_loop(
     stops: bool = False,
     count: Tensor | None = None,
     divided: bool = False,
+    shared: int = 0,
     recorded: Recorded | None = None,
 ) -> Turn:
     """Record a loop, and return what it leaves.
@@ -60,9 +60,11 @@ def record_loop(
         The number of turns, if it is not known.
     divided : bool
         Whether each turn is several of a loop that keeps few carries for its gradient.
+    shared : int
+        How many carries at the end are one for all examples of a batch, whatever they do.
     recorded : Recorded, optional
-        The body as it was recorded already, together with what it is the body for inside. It draws
-        no random numbers.
+        The body as it was recorded already, together with what it is the body for inside. Where
+        generators of random numbers are is among its carries.
 
     Returns
     -------
@@ -75,16 +77,14 @@ def record_loop(
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
     kind = length, reverse, stops, count, divided
-    if not hasattr(tracer, "states"):  # the examples of a batch, which draw outside
-        return _record_loop(tracer, _NotDrawing(tracer, body), carries, rows, *kind, recorded)
     if recorded is not None:
-        return _record_loop(tracer, body, carries, rows, *kind, recorded)
+        return _record_loop(tracer, body, carries, rows, *kind, shared, recorded)
     while True:
-        generators = tracer.states.in_scope
+        generators = drawing_for(tracer).states.in_scope
         drawing = _Drawing(tracer, body, generators)
         states = [wrap(tracer.random_state(generator)) for generator in generators]
         handed_on = [*carries, *states]
-        found = _record_loop(tracer, drawing, handed_on, rows, *kind)
+        found = _record_loop(tracer, drawing, handed_on, rows, *kind, shared + len(states))
         if not drawing.unknown:
             break
         for generator in drawing.unknown:  # it has to have a state before the loop, too
@@ -110,9 +110,9 @@ class _Drawing:
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         """Return what the body gives, for states that come behind its carries."""
         own = len(carries) - len(self.generators)
-        with drawing_alike(carries[own:]) as arrays:
+        with drawing_alike(carries[own:], self.tracer) as arrays:
             given = dict(zip(self.generators, arrays, strict=True))
-            with self.tracer.states.body(given) as known:
+            with drawing_for(self.tracer).states.body(given) as known:
                 turn = self.body(carries[:own], rows)
         self.unknown |= known.keys() - given.keys()
         states = [wrap(known[generator]) for generator in self.generators]
@@ -120,29 +120,10 @@ class _Drawing:
 
 
 def drawing_for(tracer: Any) -> Any:
-    """Return the tracer that draws random numbers for what is mapped, or for itself."""
+    """Return the tracer that draws random numbers for the examples of a batch, or for itself."""
     while not hasattr(tracer, "states"):
         tracer = tracer.outside().trace
     return tracer
-
-
-class _NotDrawing:
-    """A body for the examples of a batch, in which no random numbers may be drawn."""
-
-    def __init__(self, batcher: Any, body: Body) -> None:
-        self.body = body
-        self.tracer = drawing_for(batcher)
-
-    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
-        """Return what the body gives."""
-        with self.tracer.states.body({}) as known:
-            turn = self.body(carries, rows)
-        if known:
-            raise TraceError(
-                f"{where_user_is()}jit: random numbers can't be drawn within a loop or branch "
-                "under vmap: draw them before it, as rows that it goes through"
-            )
-        return turn
 
 
 def _record_loop(
@@ -155,6 +136,7 @@ def _record_loop(
     stops: bool,
     count: Tensor | None,
     divided: bool,
+    shared: int,
     recorded: Recorded | None = None,
 ) -> Turn:
     """Record a loop whose carries are all that is handed on."""
@@ -169,7 +151,7 @@ def _record_loop(
             recorded = _record(tracer, body, given, carried, required)
         turn = recorded.turn
         more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
-        spread = tracer.spread(given, turn.carries, stops)
+        spread = tracer.spread(given, turn.carries, stops, shared)
         if spread is None and (not modes.grad or more == required[:carried]):
             break
         if modes.grad:
@@ -188,7 +170,7 @@ def _record_loop(
         moving += required[:carried]
     for pair in zip(turn.carries, recorded.inputs, strict=False):
         _check_fits(*pair)
-    kind = length, reverse, stops, count, has_stacks, divided
+    kind = length, reverse, stops, count, has_stacks, divided, shared
     call = LoopCall(body, given, carried, recorded, *kind)
     results = tracer.loop(call)
     if is_moving:
@@ -205,6 +187,7 @@ def _record_loop(
         node.count = results[1].detach() if stops else count
         node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
         node.length, node.reverse, node.divided = length, reverse, divided
+        node.shared = shared
         for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
             if is_moved:
                 result._edge = (node, position)
@@ -265,6 +248,7 @@ class _LoopNode(Node):
         "output_metas",
         "required",
         "reverse",
+        "shared",
         "sums",
     )
 
@@ -278,9 +262,10 @@ class _LoopNode(Node):
     required: Sequence[bool]  # which of these required grad in the body
     first: int  # which output is the first that has the carries of all turns; 0 if none has
     arrays: list[Any]  # of these outputs
-    length: int | None  # of the loop, as its `reverse` and `divided`
+    length: int | None  # of the loop, as its `reverse`, `divided` and `shared`
     reverse: bool
     divided: bool
+    shared: int
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Record the loop of the gradients."""
@@ -343,6 +328,7 @@ class _LoopNode(Node):
                 self.given[self.carried :],
                 None,
                 count=self.count,
+                shared=self.shared,
             ).stacked
         stacks = [wrap(array) for array in self.arrays]
         for position, stack in enumerate(stacks):

@@ -9,7 +9,7 @@ began.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from weakref import proxy
 
@@ -142,16 +142,21 @@ def drawing_from(given: Mapping[Generator, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def drawing_alike(states: Sequence[Tensor]) -> Iterator[list[Any]]:
-    """Have all examples of batches draw the same; what is yielded are arrays of the trace."""
+def drawing_alike(states: Sequence[Tensor], tracer: Any) -> Iterator[list[Any]]:
+    """Have all examples of batches draw the same, but for a tracer's batch and those around it.
+
+    What is yielded are arrays of the trace.
+    """
     trace: Any = modes.trace
     if hasattr(trace, "states"):
         yield [_array(state) for state in states]
         return
     parts = [trace.part(state).tensor for state in states]
-    with _in_common(trace), ExitStack() as outside:
+    is_known = trace is tracer
+    with nullcontext() if is_known else _in_common(trace), ExitStack() as outside:
         with trace.outside():
-            arrays = outside.enter_context(drawing_alike(parts))
+            around = modes.trace if is_known else tracer
+            arrays = outside.enter_context(drawing_alike(parts, around))
         yield arrays
 
 

@@ -292,7 +292,9 @@ class Tracer(TracedValues):
         finally:
             self._own.pop()
 
-    def spread(self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool) -> None:
+    def spread(
+        self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool, shared: int
+    ) -> None:
         """Return None: nothing here differs between examples."""
 
     def stand_in(

@@ -287,9 +287,6 @@ def interpreted(function: Function, points: list[Any]) -> list[Any]:
     return [ng.tensor(interpret(trace.graph, [x.numpy(), *state])[which]) for x in points]
 
 
-NOT_DRAWN = ("vmap", "vmap(grad)")  # traced, it refuses random numbers within loops
-
-
 def check(name: str, way: str, run: Callable[[Function, list[Any]], list[Any]]) -> None:
     (function, by_python), (transform, by_rows) = PROGRAMS[name], WAYS[way]
     points = [ng.tensor(x, dtype=ng.float64) for x in ([0.4, -0.2, 0.7], [-0.3, 0.2, -0.5])]
@@ -303,11 +300,7 @@ def check(name: str, way: str, run: Callable[[Function, list[Any]], list[Any]]) 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("run", [eagerly, interpreted])
 def test_it_is_what_rows_are_one_by_one(run: Any, name: str, way: str) -> None:
-    if run is interpreted and name == "random" and way in NOT_DRAWN:
-        with pytest.raises(ng.TraceError, match="can't be drawn within a loop or branch"):
-            check(name, way, run)
-    else:
-        check(name, way, run)
+    check(name, way, run)
 
 
 @pytest.mark.parametrize(
