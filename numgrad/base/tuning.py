@@ -202,3 +202,9 @@ NESTED_PASSES = 25
 #: and what keeping signals away from that takes within it. Not measured: some times what they take.
 FRAMES_OF_COMPILERS = 2_000
 FRAMES_OF_SHIELDS = 30
+#: How many bytes ahead of what is folded memory is fetched, in arrays of so many bytes at least.
+#: Measured on one thread (Sapphire Rapids): `amax` of 16 million float32 takes 0.79 of the time
+#: without, of rows 0.77, `count_nonzero` 0.8, `sum` 1.0, of bytes 0.5; smaller arrays are in a
+#: core's own cache, where asking took `sum` of 10,000 float64 a tenth longer in the same loop.
+PREFETCH_DISTANCE = 4096
+PREFETCHED_BYTES = 1 << 20

@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 from numba import types
 from numba.extending import intrinsic
 
+from numgrad.base.tuning import PREFETCH_DISTANCE, PREFETCHED_BYTES
 from numgrad.codegen.llvm.combine_ir import Combine, is_float
 from numgrad.codegen.llvm.run_ir import (
     RUN,
+    Fetched,
     fold_lanes,
     fold_runs,
     nothing_of,
@@ -168,17 +170,22 @@ class _Follow:
         source = self.place(self.source, self.a.data, zero)
 
         def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
-            items, step, length = numbers
+            items, step, length, is_far = numbers
             with loop(builder, items) as (item, _):
                 start = builder.mul(item, step)
                 address = builder.gep(places[1].address, [start])
                 moved = places[1].moved(builder, address)
                 out = places[0].moved(builder, builder.gep(places[0].address, [item]))
-                self.fold_runs(builder, [out, moved], length)
+                self.fold_runs(builder, [out, moved], length, is_far)
 
-        apart(
-            self.builder, "runs_alone", emit, [target, source], [self.count, self.item_step, length]
-        )
+        numbers = [self.count, self.item_step, length, self.is_far()]
+        apart(self.builder, "runs_alone", emit, [target, source], numbers)
+
+    def is_far(self) -> Any:
+        """Return whether there is more to read than caches hold that are near."""
+        itemsize = self.context.get_abi_sizeof(self.context.get_data_type(self.source))
+        least = integer(PREFETCHED_BYTES // itemsize)
+        return self.builder.icmp_signed(">=", self.a.nitems, least)
 
     def steps_of_items(
         self, numbers: Place, room: Any, columns: Any, row_step: Any, end: Any
@@ -400,12 +407,12 @@ class _Follow:
         places = [place, source] if centres is None else [place, source, centres]
 
         def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
-            self.fold_runs(builder, places, numbers[0])
+            self.fold_runs(builder, places, *numbers)
 
         if self.calls:  # what may raise has to be in the function that is called
             emit(self.builder, places, [count])
         else:
-            apart(self.builder, "runs", emit, places, [count])
+            apart(self.builder, "runs", emit, places, [count, self.is_far()])
 
     def runs_of_rows(
         self, place: Place, first: Any, count: Any, layout: list[Any], centres: Place | None
@@ -425,8 +432,8 @@ class _Follow:
         else:
             apart(self.builder, "runs_of_rows", emit, places, [first, count, *layout])
 
-    def fold_runs(self, builder: Any, places: list[Place], count: Any) -> None:
-        """Emit the loop over runs of the array."""
+    def fold_runs(self, builder: Any, places: list[Place], count: Any, is_far: Any = None) -> None:
+        """Emit the loop over runs of the array, which are fetched ahead where they are far."""
         centre = places[2].read(integer(0), 1) if len(places) > 2 else None
 
         def transformed(position: Any, lanes: int, mask: Any) -> Any:
@@ -436,12 +443,16 @@ class _Follow:
             spread = None if centre is None else splat(builder, centre, lanes)
             return self.transform.emit(builder, self.source, self.target, x, spread)  # type: ignore[misc]
 
+        def fetch(first: Any, index: Any, lanes: int) -> None:
+            places[1].prefetch(builder.add(first, index), lanes, PREFETCH_DISTANCE)
+
         each_run = self.each_run(builder, places[0], count)
         if not (self.calls or self.transform.is_dear):
             each_run(
                 lambda first, index, lanes, mask: transformed(
                     builder.add(first, index), lanes, mask
-                )
+                ),
+                fetched=None if is_far is None else Fetched(is_far, fetch),
             )
             return
         room = room_for(self.context, builder, self.target, RUN)

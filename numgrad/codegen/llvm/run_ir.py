@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
@@ -29,6 +29,7 @@ from numgrad.codegen.numba_private import as_dtype
 __all__ = [
     "RUN",
     "RUN_LANES",
+    "Fetched",
     "block_rows",
     "fold_lanes",
     "fold_run",
@@ -69,6 +70,21 @@ def block_rows(columns: int, lanes: int = 0) -> int:
     return max(SUM_DEPTH * (lanes or lanes_of_rows(columns)), SUM_ROWS)
 
 
+class Fetched(NamedTuple):
+    """What is fetched ahead into the caches, as processors do not where loops are long.
+
+    Attributes
+    ----------
+    is_far : LLVM value
+        Whether anything is.
+    fetch : callable
+        ``fetch(index, lanes)`` emits it, for what lies behind so many numbers.
+    """
+
+    is_far: Any
+    fetch: Callable[..., None]
+
+
 def nothing_of(context: Any, builder: Any, combine: Combine, dtype: Any) -> Any:
     """Return the identity of an operation as a constant of a Numba type."""
     number = combine.identity(as_dtype(dtype))
@@ -86,6 +102,7 @@ def fold_run(
     parts: int = 1,
     *,
     masks: bool = True,
+    fetched: Fetched | None = None,
 ) -> list[Any]:
     """Return what up to `RUN` numbers are combined to.
 
@@ -107,6 +124,8 @@ def fold_run(
     masks : bool
         Whether vectors of what is read can be masked, for which processors have instructions if
         they are of floating point numbers. Others are combined in any order: they do not round.
+    fetched : Fetched, optional
+        What is fetched ahead.
     """
     if lanes_of(dtype) == 1:
         return [_fold_numbers(builder, combine, dtype, nothing, read, count, room)]
@@ -152,8 +171,16 @@ def fold_run(
 
     lanes = parts * RUN_LANES
     whole = builder.and_(count, integer(-lanes))
-    with loop(builder, whole, lanes, carried=splat(builder, nothing, lanes)) as turn:
-        turn[1] = combine.emit(builder, dtype, turn[1], read(turn[0], lanes, None))
+    value, near = splat(builder, nothing, lanes), integer(0)
+    if fetched is not None:  # in a loop of its own: the other one has no time for the question
+        near = builder.select(fetched.is_far, whole, near)
+        with loop(builder, near, lanes, carried=value) as turn:
+            fetched.fetch(turn[0], lanes)
+            turn[1] = combine.emit(builder, dtype, turn[1], read(turn[0], lanes, None))
+        value = turn[1]
+    with loop(builder, builder.sub(whole, near), lanes, carried=value) as turn:
+        index = builder.add(near, turn[0])
+        turn[1] = combine.emit(builder, dtype, turn[1], read(index, lanes, None))
     value, before = turn[1], builder.block
     rest = builder.and_(count, integer(lanes - 1))
     more, fold = (builder.append_basic_block(name) for name in ("rest", "fold"))
@@ -199,11 +226,12 @@ def fold_runs(
     before: Callable[[Any, Any], None] | None = None,
     *,
     masks: bool,
+    fetched: Fetched | None = None,
 ) -> None:
     """Fold up to `RUN` numbers at a time, each run to a number at `place`.
 
     ``read(first, index, lanes, mask)`` is as that of `fold_run` for the run from number `first` on,
-    before which ``before(first, length)`` emits what it takes.
+    before which ``before(first, length)`` emits what it takes; so is that of `fetched`.
     """
     room = room_for(place.context, builder, place.dtype, RUN_LANES)
     with loop(builder, count, RUN) as (first, _):
@@ -213,7 +241,10 @@ def fold_runs(
         if before is not None:
             before(first, length)
         own = partial(read, first)
-        (number,) = fold_run(builder, combine, place.dtype, nothing, own, length, room, masks=masks)
+        here = fetched and Fetched(fetched.is_far, partial(fetched.fetch, first))
+        (number,) = fold_run(
+            *(builder, combine, place.dtype, nothing, own, length, room), masks=masks, fetched=here
+        )
         place.write(builder.sdiv(first, integer(RUN)), 1, number)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "splat",
 ]
 
+CACHE_LINE = 64  # bytes
 VECTOR = 64  # bytes of lanes handled at once: the widest registers there are
 INDEX = ir.IntType(64)
 
@@ -74,6 +75,18 @@ class Place:
             self.context.pack_value(self.builder, self.dtype, value, address)
         else:
             self.builder.store(value, address, align=self.dtype.bitwidth // 8)
+
+    def prefetch(self, index: Any, lanes: int, distance: int) -> None:
+        """Have fetched what lies so many bytes behind the numbers from an index on."""
+        kinds = [self.address.type, *[ir.IntType(32)] * 3]
+        fetch = self.builder.module.declare_intrinsic(
+            "llvm.prefetch.p0", fnty=ir.FunctionType(ir.VoidType(), kinds)
+        )
+        how = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, keep, data
+        size = self.context.get_abi_sizeof(self.value_type)
+        for line in range(0, lanes * size, CACHE_LINE):
+            ahead = self.builder.add(index, integer((distance + line) // size))
+            self.builder.call(fetch, [self._at(ahead, 1), *how])
 
     def _alignment(self) -> Any:
         return ir.Constant(ir.IntType(32), self.dtype.bitwidth // 8)

@@ -20,6 +20,7 @@ from hypothesis.extra import numpy as hnp
 from numba.core.caching import NullCache
 from scipy import special
 
+from numgrad.base.tuning import PREFETCHED_BYTES
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels import softmax
@@ -733,3 +734,16 @@ def test_the_inner_loop_is_vectorised(name: str) -> None:
 def test_the_processor_adds_in_vector_registers() -> None:
     (text,) = compiled("SUM").inspect_asm().values()
     assert re.search(r"\bv?addps\b.*%[xyz]mm", text)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+def test_what_is_fetched_ahead_is_folded_as_all_else(dtype: str) -> None:
+    """Arrays that end right behind the first that are fetched, whole and row by row."""
+    size = PREFETCHED_BYTES // np.dtype(dtype).itemsize + 1
+    array = np.arange(size).astype(dtype)
+    array[-1] = 99
+    assert reductions.amax(array, (0,)) == array.max()
+    assert reductions.sum(array, (0,)) == reductions.sum(array[:-1], (0,)) + array[-1]
+    assert reductions.count_nonzero(array, (0,)) == np.count_nonzero(array)
+    rows = np.resize(array, (3, size // 2 + 1))
+    assert np.array_equal(reductions.amin(rows, (1,)), rows.min(1))
