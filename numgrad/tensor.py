@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 import numgrad.ops.later  # noqa: F401 - fills the registries
 from numgrad.base.device import CPU
 from numgrad.base.layouts import strided
@@ -34,13 +32,14 @@ from numgrad.io.printing import tensor_format, tensor_repr
 from numgrad.ops.arguments import conversion
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import check_memory_format
-from numgrad.ops.core.primitive import CATALOGUE
-from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
-from numgrad.ops.creation.from_data import as_tensor, legacy_tensor
+from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, binders
+from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.assignment import setitem
 from numgrad.ops.indexing.indexing import getitem
+from numgrad.ops.later_attributes import Later, bind_later
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
+from numgrad.ops.operators import bind_operators
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
 from numgrad.ops.signatures.numbers import as_integer, is_integer
@@ -252,79 +251,6 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
     return iter(self.unbind(0))
 
 
-def _operator(name: str) -> Callable[[Tensor, Any], Any]:
-    """Return the operator of a function; foreign operands get their turn."""
-    function = FUNCTIONS[name]
-
-    def operator(self: Tensor, other: Any) -> Any:
-        if isinstance(other, OPERANDS):
-            return function(self, other)
-        if isinstance(other, np.ndarray):
-            return function(self, as_tensor(other))
-        return NotImplemented
-
-    return operator
-
-
-def _direct_operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    return make_operator(CATALOGUE[name], reflected=reflected)
-
-
-def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
-    """Return the operator of an in-place method; it takes arrays, too."""
-    method = getattr(Tensor, f"{name}_")
-
-    def operator(self: Tensor, other: Any) -> Tensor:
-        if isinstance(other, np.ndarray):
-            other = as_tensor(other)
-        written: Tensor = method(self, other)
-        return written
-
-    return operator
-
-
-def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
-    """Return the reflected operator of a function: ``other op self`` for a number `other`."""
-    function = FUNCTIONS[name]
-
-    def operator(self: Tensor, other: Any) -> Any:
-        return function(other, self) if isinstance(other, OPERANDS) else NotImplemented
-
-    return operator
-
-
-def _rtruediv(self: Tensor, other: Any) -> Any:
-    if not isinstance(other, OPERANDS):
-        return NotImplemented
-    return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](self), other)
-
-
-def _rsub(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["rsub"](self, other) if isinstance(other, OPERANDS) else NotImplemented
-
-
-def _matmul(self: Tensor, other: Any) -> Any:
-    if isinstance(other, np.ndarray):
-        other = as_tensor(other)
-    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
-
-
-def _rmatmul(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["matmul"](other, self) if isinstance(other, Tensor) else NotImplemented
-
-
-def _reversed(self: Tensor) -> Any:
-    return FUNCTIONS["flip"](self, (0,)) if self._array.ndim else self
-
-
-def _invert(self: Tensor) -> Any:
-    if self._array.dtype.kind in "fc":
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
-    return FUNCTIONS["bitwise_not"](self)
-
-
 def _delete_item(self: Tensor, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
@@ -335,76 +261,12 @@ def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     return self if memory_format is None else METHODS["to"](self, memory_format=memory_format)
 
 
-def _contains(self: Tensor, element: Any) -> bool:
-    """Return whether any element equals a number or tensor."""
-    if not isinstance(element, OPERANDS):
-        raise RuntimeError(
-            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-            f"{type(element)}."
-        )
-    return bool(FUNCTIONS["eq"](self, element).any())
-
-
 def _real_part() -> property:
     return property(FUNCTIONS["real"], lambda self, values: self.real.copy_(values))
 
 
 def _imaginary_part() -> property:
     return property(FUNCTIONS["imag"], lambda self, values: self.imag.copy_(values))
-
-
-# The operator of each function, and what the in-place operator calls.
-_OPERATORS = {
-    "sub": "sub",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-}
-# The hottest calls there are go to a primitive directly.
-_HOT = {"add": "add", "mul": "mul", "truediv": "true_divide"}
-_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv}
-_AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
-
-
-def _bind_operators() -> None:
-    for name, target in _OPERATORS.items():
-        _bind_operator(f"__{name}__", _operator, target)
-    for name, target in _HOT.items():
-        _bind_operator(f"__{name}__", _direct_operator, target)
-    for name in ("add", "mul"):
-        _bind_operator(f"__r{name}__", _direct_operator, name, True)
-    for name in ("and", "or", "xor"):
-        _bind_operator(f"__r{name}__", _operator, _OPERATORS[name])
-    for name in ("floordiv", "mod", "pow", "lshift", "rshift"):
-        _bind_operator(f"__r{name}__", _reflected, _OPERATORS[name])
-    for name, reflected in _REFLECTED.items():
-        _bind_operator(f"__r{name}__", lambda reflected: reflected, reflected)
-    for name, target in _AUGMENTED.items():
-        if INPLACE.has(f"{target}_"):
-            _bind_operator(f"__i{name}__", _augmented, target)
-    for name in ("eq", "ne"):
-        _bind_operator(f"__{name}__", _operator, name)
-
-
-def _bind_operator(name: str, make: Callable[..., Any], *arguments: Any) -> None:
-    """Have an operator made when it is first used; pickles find it by its name."""
-
-    def named() -> Any:
-        operator = make(*arguments)
-        operator.__name__, operator.__qualname__ = name, f"Tensor.{name}"
-        operator.__module__ = __name__
-        return operator
-
-    _bind_later(name, named)
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -420,8 +282,8 @@ def _bind() -> None:
         for name, function in table.items():
             setattr(Tensor, name, function)
         for name in table.later.keys() - table.keys():
-            _bind_later(name, partial(table.__getitem__, name))
-    _bind_operators()
+            bind_later(name, partial(table.__getitem__, name))
+    bind_operators()
     later: dict[str, Callable[[], Any]] = {
         "__neg__": partial(FUNCTIONS.__getitem__, "neg"),
         "__pos__": partial(METHODS.__getitem__, "positive"),
@@ -433,14 +295,8 @@ def _bind() -> None:
         "imag": _imaginary_part,
     }
     for name, make in later.items():
-        _bind_later(name, make)
+        bind_later(name, make)
     own: dict[str, Any] = {
-        "__invert__": _invert,
-        "__contains__": _contains,
-        "__matmul__": _matmul,
-        "__rmatmul__": _rmatmul,
-        "__reversed__": _reversed,
-        "__rdiv__": _rtruediv,
         "__long__": conversion.to_int,
         "__nonzero__": conversion.to_bool,
         "__hash__": object.__hash__,
@@ -507,39 +363,6 @@ def _bind() -> None:
         setattr(Tensor, name, attribute)
 
 
-class _Later:
-    """An attribute of tensors that is made, and loaded with its operation, when first asked for."""
-
-    __slots__ = ("make", "name")
-
-    def __init__(self, name: str, make: Callable[[], Any]) -> None:
-        self.name, self.make = name, make
-
-    def __get__(self, instance: Tensor | None, owner: Any = None) -> Any:
-        made = self.make()
-        setattr(Tensor, self.name, made)
-        return made.__get__(instance, owner)  # what a subclass has under the name asks for this
-
-
-class _LaterProperty(_Later):
-    """A property of those; it keeps tensors from having an attribute of their own instead."""
-
-    __slots__ = ()
-
-    def __set__(self, instance: Tensor, value: Any) -> None:
-        setattr(Tensor, self.name, self.make())
-        setattr(instance, self.name, value)
-
-
-# Properties that files of operations declare, and two that have what is written to them, too.
-_PROPERTIES = ("T", "mT", "H", "mH", "real", "imag")
-
-
-def _bind_later(name: str, make: Callable[[], Any]) -> None:
-    kind = _LaterProperty if name in _PROPERTIES else _Later
-    setattr(Tensor, name, kind(name, make))
-
-
 def _bind_declared(name: str, method: bool, inplace: bool) -> None:
     """Put a function that was declared after that on `Tensor`.
 
@@ -547,7 +370,7 @@ def _bind_declared(name: str, method: bool, inplace: bool) -> None:
     """
     for table, key, is_wanted in ((METHODS, name, method), (INPLACE, f"{name}_", inplace)):
         is_ours = key in table.later
-        if is_wanted and (not is_ours or isinstance(vars(Tensor).get(key), _Later)):
+        if is_wanted and (not is_ours or isinstance(vars(Tensor).get(key), Later)):
             setattr(Tensor, key, table[key])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
+from numgrad.base.halves import HALF
 from numgrad.base.tuning import COUNTED_BY_NUMPY
 from numgrad.codegen.compile.compile import kernel
 
@@ -72,6 +73,8 @@ def in_lanes(start: float, step: float, count: int, dtype: np.dtype[Any]) -> Arr
     The first number of a vector is rounded to the dtype, and the others are counted from there.
     Vectors are taken two at a time, and what is left number by number.
     """
+    if dtype == HALF:
+        return _in_half_lanes(float(np.float32(start)), float(np.float32(step)), count)
     start, step = float(start), float(step)
     width = 32 // dtype.itemsize
     whole = count // (2 * width) * 2 * width
@@ -85,6 +88,16 @@ def in_lanes(start: float, step: float, count: int, dtype: np.dtype[Any]) -> Arr
     else:
         _count_in_lanes(rows, start, step)
     _evenly(found[whole:], start, step, whole)
+    return found
+
+
+def _in_half_lanes(start: float, step: float, count: int) -> Array:
+    """Do what `in_lanes` does in float16, for which all is computed in float32."""
+    width = 32 // HALF.itemsize
+    counts = np.arange(float(count))
+    found: Array = (start + step * counts).astype(np.float32).astype(HALF)
+    rows = found[: count // (2 * width) * 2 * width].reshape(-1, width)
+    rows[:, 1:] = (rows[:, :1] + step * np.arange(1.0, width)).astype(np.float32)
     return found
 
 

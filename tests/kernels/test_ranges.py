@@ -20,7 +20,12 @@ def counted(start: float, step: float, count: float) -> float:
 
 
 def in_vectors(start: float, step: float, count: int, dtype: Any) -> list[float]:
-    """Return what vectors of 32 bytes hold, two at a time; then number by number."""
+    """Return what vectors of 32 bytes hold, two at a time; then number by number.
+
+    In float16 all of it is computed in float32.
+    """
+    wide = np.float32 if dtype is np.float16 else np.float64
+    start, step = float(wide(start)), float(wide(step))
     width = 32 // np.dtype(dtype).itemsize
     whole = count - count % (2 * width)
     found: list[float] = []
@@ -28,14 +33,14 @@ def in_vectors(start: float, step: float, count: int, dtype: Any) -> list[float]
         if k >= whole:
             number = counted(start, step, k)
         elif k % width == 0:
-            number = first = float(dtype(counted(start, step, k)))
+            number = first = float(dtype(wide(counted(start, step, k))))
         else:
             number = counted(first, step, k % width)
-        found.append(float(dtype(number)))
+        found.append(float(dtype(wide(number))))
     return found
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("count", COUNTS)
 def test_numbers_of_a_vector_are_counted_from_its_first(count: int, dtype: Any) -> None:
     random = Random(count)

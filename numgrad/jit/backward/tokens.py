@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,49 @@ from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.ops.core.nodes import Call, PrimitiveNode
 
-__all__ = ["is_alike_in_part", "token_of"]
+__all__ = ["is_alike_in_part", "metas_of", "token_of"]
 
 _TOLD_APART = frozenset((type(None), bool, int, str))  # which are equal only if they are the same
 
 
-def token_of(node: Any, calls: dict[Any, Any] | None = None) -> Any:
+def metas_of(nodes: Iterable[Any]) -> dict[Any, Any]:
+    """Return the shape and dtype of the first output of each node, None if they are not known.
+
+    Nodes that share no more than a plan do not know theirs, which are those of all their operands.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        The oldest first, so that what a node leads to is known when it comes.
+    """
+    found: dict[Any, Any] = {}
+    for node in nodes:
+        path: list[Any] = []
+        each: Any = node
+        meta = None
+        while each is not None and each not in found:
+            path.append(each)
+            meta = each.output_meta(0)
+            if meta is not None or not isinstance(each, PrimitiveNode):
+                break
+            slot = next((k for k, target in enumerate(each.targets) if target is not None), None)
+            if slot is None:
+                break
+            each, number = each.targets[slot], each.numbers[slot]
+            meta = each.output_meta(number)
+            if meta is not None:
+                break
+        else:
+            meta = found.get(each)
+        found.update(dict.fromkeys(path, meta))
+    return found
+
+
+def token_of(node: Any, metas: Mapping[Any, Any], calls: dict[Any, Any] | None = None) -> Any:
     """Return what is equal for nodes that record the same; None if there is no telling.
 
-    In `calls` is kept what was found out about what many nodes share.
+    In `calls` is kept what was found out about what many nodes share. `metas` are those of
+    `metas_of`.
     """
     if not isinstance(node, PrimitiveNode) or node.attached is not None:
         return None
@@ -37,7 +71,7 @@ def token_of(node: Any, calls: dict[Any, Any] | None = None) -> Any:
     saved = _meaning_of_saved(node)
     if saved is None or call is None:
         return None
-    return type(node), call, saved, leaves
+    return type(node), call, saved, leaves, metas.get(node)
 
 
 def _is_watched(leaf: Any) -> bool:
@@ -98,11 +132,12 @@ def _meanings(values: Iterable[Any]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def is_alike_in_part(node: Any, like: Any) -> bool:
+def is_alike_in_part(node: Any, like: Any, metas: Mapping[Any, Any]) -> bool:
     """Whether a node records a part of what another one does."""
-    if token_of(node) is None:
+    token = token_of(node, metas)
+    if token is None or metas.get(node) != metas.get(like):
         return False
-    if node.call is like.call or token_of(node) == token_of(like):
+    if node.call is like.call or token == token_of(like, metas):
         return True
     own, other = node.call, like.call
     if (type(own) is Call) != (type(other) is Call):

@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad.graph.backward.accumulate import AccumulateGrad
 from numgrad.graph.node import Node
-from numgrad.jit.backward.tokens import is_alike_in_part, token_of
+from numgrad.jit.backward.tokens import is_alike_in_part, metas_of, token_of
 from numgrad.jit.rolling.ends import PRESENT
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
 
@@ -147,11 +147,12 @@ class _Search:
         self.needed, self.captures = needed, captures
         self.nodes: list[Any] = sorted(needed, key=lambda node: -node.sequence)
         self.index: dict[Any, int] = {node: k for k, node in enumerate(self.nodes)}
+        self.metas = metas_of(reversed(self.nodes))
         known: dict[Any, int] = {}
         calls: dict[Any, Any] = {}
         self.tokens: list[int] = []
         for k, node in enumerate(self.nodes):
-            token = None if node in captures else token_of(node, calls)
+            token = None if node in captures else token_of(node, self.metas, calls)
             self.tokens.append(-k - 1 if token is None else known.setdefault(token, len(known)))
 
     def last_users(self) -> list[int]:
@@ -294,7 +295,7 @@ class _Search:
             node = turn[position]
             if node is None:
                 continue
-            if not is_alike_in_part(node, like[position]):
+            if not is_alike_in_part(node, like[position], self.metas):
                 return None
             for slot, way in enumerate(own):
                 target = self._target(node, slot)

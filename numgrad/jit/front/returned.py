@@ -1,9 +1,10 @@
-"""Refuse results of a traced function that hold tensors where `jit` does not look for them."""
+"""Refuse results of a traced function that hide tensors of it, or are text that shows some."""
 
 from __future__ import annotations
 
 import functools
 from collections import deque
+from collections.abc import Iterable, Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -13,7 +14,7 @@ from numgrad.jit.capture.guards import is_a, is_number
 from numgrad.jit.capture.lookups import PLAIN, own_attributes
 from numgrad.jit.capture.values import contents_of
 
-__all__ = ["refuse_hidden"]
+__all__ = ["refuse_hidden", "refuse_text"]
 
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 _ITEMS = (tuple, list, set, frozenset, deque, *_VIEWS)
@@ -42,19 +43,47 @@ def refuse_hidden(tracer: Any, leaf: Any, beginning: str) -> None:
         )
 
 
+def refuse_text(tracer: Any, leaves: Iterable[Any], spec: Any, beginning: str) -> None:
+    """Raise for text among results, or keys of dicts of them, that shows a tensor of the trace.
+
+    Raises
+    ------
+    TraceError
+        Its message starts with `beginning`, the line of the function.
+    """
+    if not tracer.described:
+        return
+    texts = [repr(spec)]
+    for leaf in leaves:
+        texts += [each if is_a(each, str) else repr(each) for each in _inside(leaf, (str, bytes))]
+    if any(shown in text for shown in tracer.described for text in texts):
+        raise TraceError(
+            f"{beginning}jit: the function returns text that it made of a traced tensor, which has "
+            "no numbers that text could show, and would be the same in every call: return the "
+            "tensor, and format what the call gives"
+        )
+
+
 def _holds_traced(value: Any, tracer: Any) -> bool:
     """Whether there is a tensor of this trace in an object, as an item, attribute or variable."""
+    found = _inside(value, (TracedTensor,))
+    return any(each._traced.storage.recorder is tracer for each in found)
+
+
+def _inside(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
+    """Yield the objects of some classes in an object: items, attributes and variables, itself."""
     seen: dict[int, Any] = {}
     todo = [value]
     while todo:
         each = todo.pop()
-        if id(each) in seen or is_number(each) or is_a(each, _CLOSED):
+        if id(each) in seen:
             continue
         seen[id(each)] = each
-        if is_a(each, TracedTensor):
-            if each._traced.storage.recorder is tracer:
-                return True
-        elif is_a(each, _ITEMS):
+        if is_a(each, kinds):
+            yield each
+        if is_number(each) or is_a(each, _CLOSED):
+            continue
+        if is_a(each, _ITEMS):
             todo += each
         elif is_a(each, dict):
             todo += [*each.keys(), *each.values()]
@@ -67,4 +96,3 @@ def _holds_traced(value: Any, tracer: Any) -> bool:
             todo += contents_of(each.__closure__)
         if not is_a(each, Tensor):
             todo += own_attributes(each).values()
-    return False

@@ -16,7 +16,7 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain
 from numgrad.jit.capture.guards import own_dict
 from numgrad.jit.front.argument_tensor import stand_for
 from numgrad.jit.front.outside import edges_from_outside
-from numgrad.jit.front.returned import refuse_hidden
+from numgrad.jit.front.returned import refuse_hidden, refuse_text
 from numgrad.jit.front.signature import Static, array_of, is_traced
 from numgrad.jit.front.tracer import Tracer
 from numgrad.jit.ir.graph import Graph, Value
@@ -120,6 +120,7 @@ def _trace(
         for output in outputs:
             if output.kind == "static" and output.which is not None:
                 refuse_hidden(tracer, output.which, _beginning(function))
+        refuse_text(tracer, found, result_spec, _beginning(function))
         sources = tracer.states.inputs
         values += [tracer.value_of(tracer.random_state(source)) for source in sources]
         for k in traced:

@@ -83,6 +83,7 @@ class Tracer(TracedValues):
         # Where generators of random numbers are by now.
         self.states = States(self)
         self._failure: TraceError | None = None
+        self.described: set[str] = set()  # what was said of tensors, as text
         self.unrecorded = False  # whether the user switched recording off
 
     @contextmanager
@@ -398,7 +399,9 @@ class Tracer(TracedValues):
         """Return what can be said of a tensor without numbers."""
         array: Any = tensor
         array = array._traced  # `_array` is refused once the function has been left
-        return f"tensor(traced, size={tuple(array.shape)}, dtype={of_numpy(array.dtype)!r})"
+        text = f"tensor(traced, size={tuple(array.shape)}, dtype={of_numpy(array.dtype)!r})"
+        self.described.add(text)
+        return text
 
     def numbers(self, what: str, array: Traced) -> Array:
         """Raise for a request for numbers."""

@@ -15,7 +15,8 @@ __all__ = ["IN_EVERY_DTYPE", "check_fits", "number_for", "overflow_error", "scal
 Array = np.ndarray[Any, Any]
 
 IN_EVERY_DTYPE = 1 << 7  # a positive number below fits into every dtype
-_GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float16, np.float32)}
+_NARROW = (np.float16, np.float32, np.complex64)
+_GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in _NARROW}
 _ROUNDS_TO_INF = 65520.0  # the numbers from here on are nearer to what float16 has no room for
 
 
@@ -59,11 +60,17 @@ def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> 
         if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
             raise overflow_error(dtype)
         return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
-    if dtype in _GREATEST and math.isfinite(value) and abs(value) > _GREATEST[dtype]:
+    if dtype in _GREATEST and _is_beyond(value, _GREATEST[dtype]):
         if checks_half or dtype.kind != "f" or dtype.itemsize != 2:
             raise overflow_error(dtype)
         value = math.copysign(math.inf, value) if abs(value) >= _ROUNDS_TO_INF else value
     return np.asarray(value, dtype)
+
+
+def _is_beyond(value: Any, greatest: float) -> bool:
+    """Whether a part of a number is finite, but larger than the greatest one that there is."""
+    parts = (value.real, value.imag)
+    return any(math.isfinite(part) and abs(part) > greatest for part in parts)
 
 
 def check_fits(value: Any, dtype: np.dtype[Any]) -> None:

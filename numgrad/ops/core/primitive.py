@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pickle import PicklingError
 from typing import Any, ClassVar
 
-import numpy as np
-
 from numgrad.base.halves import (
     HALF,
     HALVES,
@@ -34,16 +32,14 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.modes.anomaly import note_node
 from numgrad.graph.modes.state import interceptors, modes
 from numgrad.graph.node import SavedArray
-from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.ops.calls.node_source import attach_for
-from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
 from numgrad.ops.core.nodes import Call, PrimitiveNode, derived_positions, make_node_class
 from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
 
-__all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
+__all__ = ["CATALOGUE", "Primitive", "require_tensor", "save_tensor"]
 
 FEW_INPUTS = 4  # of just so many lines make a node, of more those for any number
 
@@ -463,47 +459,3 @@ class Primitive:
         plan = self.plan(needs, "t" * len(inputs))
         kinds = "t" * len(inputs) if len(inputs) <= FEW_INPUTS else ""
         return Call(plan, parameters, inputs, outputs, len(held)), kinds, inputs
-
-
-def at_run_time(
-    function: Callable[..., Any] | None = None, *, quick: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """Make a function of an array one that waits for the numbers; a decorator.
-
-    It checks them, or changes some: the result has the array's shape and dtype.
-    In a traced function there are none yet: there it is recorded, and runs in every call.
-
-    Parameters
-    ----------
-    function : callable
-    quick : callable, optional
-        ``quick(function, **parameters)`` returns a function of an array that does with these
-        parameters what the function does, with less around it; or None.
-    """
-    if function is None:
-        return functools.partial(at_run_time, quick=quick)
-
-    def computed(array: Any, **parameters: Any) -> Any:
-        # What NumPy computes of an array without dims is a number: whoever reshaped it would get an
-        # array on memory that nobody keeps.
-        return np.asarray(function(array, **parameters))
-
-    primitive = Primitive(
-        function.__name__.strip("_"),
-        "NotImplemented",
-        computed,
-        ["array"],
-        [None],
-        listed=False,
-    )
-
-    @functools.wraps(function)
-    def run(array: Any, **parameters: Any) -> Any:
-        if type(array) is Traced:
-            known = array.storage.recorder.known(array)
-            if known is None:
-                return modes.trace.check(primitive, array, parameters)
-            array = known
-        return read_array(computed, array, quick=quick, **parameters)
-
-    return run

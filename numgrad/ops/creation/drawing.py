@@ -24,8 +24,8 @@ from numgrad.ops.arguments.factories import Array
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.nodes import make_node_class
 from numgrad.ops.core.places import laid_out
-from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.arithmetic import sub

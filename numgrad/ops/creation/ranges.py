@@ -103,11 +103,8 @@ def _arange(start: Any, end: Any, step: Any, dtype: dtypes.dtype) -> Array:
     check_storage((count,))
     if dtype.category == dtypes.INTEGER:
         values = int(start) + int(step) * np.arange(count)  # which wraps around and back
-    elif dtype is dtypes.float16:
-        values = start + step * np.arange(count, dtype=np.float64)
-    else:
-        return in_lanes(start, step, count, dtype.numpy)
-    return values.astype(dtype.numpy)
+        return values.astype(dtype.numpy)
+    return in_lanes(start, step, count, dtype.numpy)
 
 
 def _ends(
@@ -211,6 +208,12 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
         check_fits(number, wanted.numpy)
     if wanted.numpy in _NARROW:
         return _in_narrow_steps(first, last, steps, wanted.numpy)
+    if wanted is dtypes.complex64:
+        found = np.empty(steps, np.complex64)
+        for part in ("real", "imag"):
+            low, high = (getattr(complex(each), part) for each in (first, last))
+            setattr(found, part, _in_narrow_steps(low, high, steps, np.dtype(np.float32)))
+        return found
     return evenly(first, last, steps).astype(wanted.numpy)
 
 

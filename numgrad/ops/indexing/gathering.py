@@ -25,9 +25,10 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import like_original
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare

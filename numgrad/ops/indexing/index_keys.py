@@ -26,8 +26,8 @@ from numgrad.graph.warned import warn
 from numgrad.kernels.move.memory_order import copy_like
 from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.calls.steps import read_array
-from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.movement.slicing import select_view, slice_view
 from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.numbers import BEYOND_INT64

@@ -12,8 +12,9 @@ from numgrad.graph.warned import warn
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_original
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.mutation.filling import frozen, masked_fill
 from numgrad.ops.pointwise.selection import nonzero_by_dim

@@ -11,7 +11,7 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.calls.steps import read_array
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.indexing.gathering import length_of
 
 __all__ = [

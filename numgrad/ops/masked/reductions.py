@@ -9,7 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.masked.masks import dims_of, left, sum_dtype
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction import argreduce, extrema, norms

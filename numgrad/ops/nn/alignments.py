@@ -10,7 +10,8 @@ from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels import alignments
 from numgrad.ops.core.catalogue import CATALOGUE
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import full, zeros
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.indexing.gathering import gather

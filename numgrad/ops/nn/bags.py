@@ -11,7 +11,8 @@ from numgrad.codegen.compile.compile import kernel
 from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.warned import warn
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import zeros
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.indexing.gathering import gather

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import zeros_like
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.scattering import scatter

@@ -6,7 +6,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.places import are_inside, unless_inside
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.reduced import reduced, reduction_of

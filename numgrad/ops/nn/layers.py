@@ -12,7 +12,7 @@ from numgrad.kernels.move.places import unless_inside
 from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import REAL
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import zeros
 from numgrad.ops.indexing.index_along import index_select
 from numgrad.ops.indexing.scattering import scatter

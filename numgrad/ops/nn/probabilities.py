@@ -8,7 +8,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.nn.gradient_layouts import gradient_as_input
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid

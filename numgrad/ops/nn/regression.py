@@ -10,7 +10,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.warned import warn
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.movement.unit_dims import broadcast_tensors, unsqueeze
 from numgrad.ops.nn.gradient_layouts import all_by_rows

@@ -14,8 +14,8 @@ from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, interval, number
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
-from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.pointwise.complex import conj, zero_of
 from numgrad.ops.signatures.declared import declare
 

@@ -10,8 +10,8 @@ from numgrad.graph.modes.grad_modes import no_grad
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.out_argument import write_result
-from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.drawing import checked, exponential, uniform
 from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast

@@ -14,7 +14,8 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.catalogue import CATALOGUE
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.selection import where
 

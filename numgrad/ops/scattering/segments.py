@@ -9,7 +9,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.indexing.scattering import scatter_add
 from numgrad.ops.movement.shape import reshape

@@ -13,8 +13,9 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.search.bisection import search_rows
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.out_argument import write_result
-from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.signatures.declared import declare
 

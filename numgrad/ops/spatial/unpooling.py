@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad.base.layouts import channels_last_of
 from numgrad.graph.tensor import Tensor, fresh
-from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.shape import reshape, unsafe_view
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.jit.backward.tokens import is_alike_in_part, token_of
+from numgrad.jit.backward import tokens
+from numgrad.jit.backward.tokens import metas_of
 
 pytestmark = pytest.mark.usefixtures("traced")
 
@@ -23,6 +24,16 @@ BINARY: dict[str, Binary] = {
     "maximum": ng.maximum,
     "where": lambda x, y: ng.where(x.detach() > 0, x, y),
 }
+
+
+def token_of(node: Any) -> Any:
+    """Return what is equal for nodes that record the same."""
+    return tokens.token_of(node, metas_of([node]))
+
+
+def is_alike_in_part(node: Any, like: Any) -> bool:
+    """Whether a node records a part of what another one does."""
+    return tokens.is_alike_in_part(node, like, metas_of([node, like]))
 
 
 def in_a_trace(check: Callable[..., None]) -> Callable[..., None]:
@@ -81,6 +92,19 @@ def test_other_parameters_and_layouts_are_told_apart(pair: Any) -> None:
     again = [function(m).grad_fn for function in pair]
     for node, like in product(range(2), repeat=2):
         assert (token_of(nodes[node]) == token_of(again[like])) == (node == like)
+
+
+@pytest.mark.parametrize("function", [lambda m: -m, lambda m: 1 - m * 2, lambda m: m + m])
+@in_a_trace
+def test_shapes_and_dtypes_are_told_apart_where_nothing_is_saved(function: Any) -> None:
+    made = [
+        function(ng.ones(shape, dtype=dtype, requires_grad=True)).grad_fn
+        for shape in ((2,), (1,), (2, 1), (1, 2))
+        for dtype in (ng.float32, ng.float64)
+    ]
+    for node, like in product(made, repeat=2):
+        assert (token_of(node) == token_of(like)) == (node is like)
+        assert is_alike_in_part(node, like) == (node is like)
 
 
 @in_a_trace

@@ -20,8 +20,9 @@ from numgrad.ops.core.elementwise.number_operands import NumberForms, number_for
 from numgrad.ops.core.elementwise.primitive import ElementwisePrimitive
 from numgrad.ops.core.elementwise.spare import spare_of
 from numgrad.ops.core.places import relaid
-from numgrad.ops.core.primitive import CATALOGUE, Primitive, at_run_time, require_tensor
+from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.core.sample_calls import SampleCall
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import numgrad as ng
@@ -718,10 +718,14 @@ def test_arange_has_the_bits_of_vectors_of_32_bytes(start, end, step, dtype):
     ENDS,
     st.sampled_from([2, 3, 7, 100, 5000]),
     st.sampled_from(["arange", "linspace", "logspace"]),
-    st.sampled_from(["float32", "float64"]),
+    st.sampled_from(["float32", "float64", "float16", "complex64", "complex128"]),
 )
 def test_ranges_have_pytorchs_bits(torch, first, last, count, name, dtype):
-    if name == "arange":
+    assume(dtype[:7] != "complex" or name == "linspace")
+    assume(dtype != "float16" or name == "arange")
+    if dtype[:7] == "complex":
+        arguments = f"{first + last / 7 * 1j!r}, {last - first / 3 * 1j!r}, {count}"
+    elif name == "arange":
         step = (last - first) / count or 1.0
         arguments = f"{first!r}, {last!r}, {step!r}"
     else:
