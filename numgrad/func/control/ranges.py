@@ -107,7 +107,7 @@ def replay(
     row_moving = moving[len(carry) :]
     plain = [None if column is None else column.detach() for column in columns]
     current = [None if leaf is None else hang(leaf, NO_EDGE) for leaf in carry]
-    collected: list[Leaves] = []
+    collected: list[Leaves | None] = []
     gave_moving: list[bool] = []
     before = default_generator.snapshot()
     done = 0
@@ -134,8 +134,7 @@ def replay(
         own = moving[len(carry) :]
         gave_moving = own if not gave_moving else [a or b for a, b in zip(own, gave_moving)]  # noqa: B905 - hot
         current = [None if leaf is None else hang(leaf, NO_EDGE) for leaf in after]
-        if gave:
-            collected.append([None if leaf is None else hang(leaf, NO_EDGE) for leaf in gave])
+        _collect(collected, [None if leaf is None else hang(leaf, NO_EDGE) for leaf in gave])
         done += 1
     captured.settle(done)
     with no_grad():
@@ -180,8 +179,17 @@ def _rows(columns: Leaves, number: int) -> Leaves:
     return [None if column is None else column[number] for column in columns]
 
 
-def _stacked(collected: list[Leaves]) -> Leaves:
-    return [None if parts[0] is None else stack(parts) for parts in zip(*collected, strict=True)]
+def _collect(collected: list[Leaves | None], gave: Leaves) -> None:
+    """Add what a step gives to what those before it gave; nothing is kept where that is None."""
+    if not collected:
+        collected += [None if leaf is None else [] for leaf in gave]
+    for parts, leaf in zip(collected, gave, strict=True):
+        if parts is not None:
+            parts.append(leaf)
+
+
+def _stacked(collected: list[Leaves | None]) -> Leaves:
+    return [None if parts is None else stack(parts) for parts in collected]
 
 
 class _Range(Map):
@@ -232,7 +240,7 @@ class _Range(Map):
         carry, columns, constants = self._split(inputs)
         step = self._loop.step
         rows = [None if column is None else column.unbind(0) for column in columns]
-        collected: list[Leaves] = []
+        collected: list[Leaves | None] = []
         now = None
         if self._random is not None:
             now = default_generator.snapshot()
@@ -241,8 +249,8 @@ class _Range(Map):
             for number in range(self._stop - self._start):
                 row = [None if each is None else each[number] for each in rows]
                 carry, gave = step(carry, row, constants)
-                if self._gives and gave:
-                    collected.append(gave)
+                if self._gives:
+                    _collect(collected, gave)
             if now is not None:
                 self.random_after = default_generator.snapshot()
         finally:

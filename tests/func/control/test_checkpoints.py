@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
+import tracemalloc
 import weakref
 
 import pytest
@@ -123,6 +125,22 @@ def test_marks_of_a_loop_of_unknown_length_are_as_few(count, policy):
         budget = 5 if policy != "log" else 2 * max(2, count.bit_length())
         assert len(steps) <= (budget + 1) // 2
         assert longest <= 1 + 4 * count / len(steps)
+
+
+def test_steps_that_give_nothing_leave_nothing():
+    def memory_of(count):
+        x = ng.tensor(0.5, requires_grad=True)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            y = func.scan(lambda c, _: (c.sin(), None), x, length=count, checkpoint="log")[0]
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+            y.backward()
+
+    memory_of(10)
+    assert memory_of(3000) < memory_of(1000) + 50_000  # a list for each step would be 300,000
 
 
 @pytest.mark.parametrize("policy", [None, 1, 4, "sqrt", "log", func.Binomial(1), func.Binomial(3)])
