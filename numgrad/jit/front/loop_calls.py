@@ -163,7 +163,8 @@ def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
     if call.turns is not None:
         operands.append(tracer.value_of(call.turns._array))
         own.append(fresh_input(operands[-1], 0))
-    graph, captured = cut_out(own, values)
+    is_branch = call.length == 1 and (call.stops or counts)
+    graph, captured = cut_out(own, values, is_branch)
     carries, rows = carried + len(before), len(call.given) - carried
     kind = call.length, call.reverse, call.stops, counts, call.divided
     loop = Loop(graph, carries, rows, *kind)

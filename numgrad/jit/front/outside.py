@@ -26,16 +26,19 @@ def edges_from_outside(
     arguments : sequence of Tensor
         Leaves whose gradients are accounted for.
     in_body : bool
-        Whether this is the body of a loop, so that traced leaves may be from outside. Of a whole
-        function they are leaves that it made, which nobody sees.
+        Whether this is the body of a loop, so that traced leaves may be from outside, and an
+        output that is not of this trace has a gradient all the same. Of a whole function traced
+        leaves are those that it made, which nobody sees, and an output of others is returned as it
+        is.
     """
+    kinds = Tensor if in_body else TracedTensor
     own = {id(argument) for argument in arguments}
     found: dict[Edge, None] = {}
     seen: set[Any] = set()
     stack = [
         gradient_edge(output)
         for output in outputs
-        if isinstance(output, TracedTensor) and output.requires_grad
+        if isinstance(output, kinds) and output.requires_grad
     ]
     while stack:
         edge = stack.pop()

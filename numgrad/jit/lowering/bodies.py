@@ -6,6 +6,7 @@ becomes a graph of its own; what does not is computed before the loop, once, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from numgrad.jit.ir.constructors import broadcast
@@ -19,7 +20,9 @@ def fresh_input(like: Value, position: int) -> Value:
     return Value("input", (), like.shape, like.dtype, position=position)
 
 
-def cut_out(own: Sequence[Value], results: Sequence[Value]) -> tuple[Graph, list[Value]]:
+def cut_out(
+    own: Sequence[Value], results: Sequence[Value], is_whole: bool = False
+) -> tuple[Graph, list[Value]]:
     """Return the graph of what depends on some inputs, and the other values that it takes.
 
     Parameters
@@ -28,6 +31,9 @@ def cut_out(own: Sequence[Value], results: Sequence[Value]) -> tuple[Graph, list
         The inputs that the body was recorded for.
     results : sequence of Value
         What it computes.
+    is_whole : bool
+        Whether all that was recorded for the body is of the body, as of a branch: one that is not
+        taken takes no time and raises nothing.
 
     Returns
     -------
@@ -49,8 +55,10 @@ def cut_out(own: Sequence[Value], results: Sequence[Value]) -> tuple[Graph, list
     uniform: set[Value] = set()  # numbers, repeated: what a body has of its own
     # As they were recorded: so what repeats itself there is found in the body, too.
     order = sorted(Graph([], results).values(), key=lambda value: value.number)
+    start = min(value.number for value in own) if is_whole else math.inf
     for value in order:
-        if any(operand in depends for operand in value.operands):
+        is_within = bool(value.operands) and value.number > start
+        if is_within or any(operand in depends for operand in value.operands):
             depends.add(value)
         elif value.operation == "constant" or (
             value.operation in ("view", "reshape") and value.operands[0] in uniform
