@@ -8,7 +8,7 @@ from typing import Any
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.backward.engine import nodes_towards
 from numgrad.graph.node import Node
-from numgrad.graph.recorder import TracedTensor
+from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import Edge, Tensor
 
 __all__ = ["edges_from_outside", "inside"]
@@ -31,14 +31,13 @@ def edges_from_outside(
         leaves are those that it made, which nobody sees, and an output of others is returned as it
         is.
     """
-    kinds = Tensor if in_body else TracedTensor
     own = {id(argument) for argument in arguments}
     found: dict[Edge, None] = {}
     seen: set[Any] = set()
     stack = [
         gradient_edge(output)
         for output in outputs
-        if isinstance(output, kinds) and output.requires_grad
+        if isinstance(output, Tensor) and output.requires_grad and (in_body or _is_traced(output))
     ]
     while stack:
         edge = stack.pop()
@@ -46,7 +45,7 @@ def edges_from_outside(
         if node is None:
             continue
         if isinstance(node, AccumulateGrad):
-            is_inner = isinstance(node.variable, TracedTensor) and not in_body
+            is_inner = not in_body and _is_traced(node.variable)
             if id(node.variable) not in own and not is_inner:
                 found[edge] = None
         elif node.sequence < start:
@@ -55,6 +54,11 @@ def edges_from_outside(
             seen.add(node)
             stack += zip(node.targets, node.numbers, strict=True)
     return list(found)
+
+
+def _is_traced(tensor: Tensor) -> bool:
+    array: Any = tensor._array
+    return type(array) is Traced
 
 
 def inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: int) -> set[Node]:

@@ -149,11 +149,3 @@ def test_gradients_of_a_body_that_gives_an_argument_when_compiled() -> None:
     gradient = ng.jit(func.grad(f))
     assert gradient(X, ng.tensor(5)).tolist() == [1.0, 1.0, 1.0]
     assert gradient(X, ng.tensor(1)).tolist() == [2.0, 2.0, 2.0]
-
-
-def test_a_captured_tensor_may_be_returned_beside_what_was_computed(traced: None) -> None:
-    w = ng.tensor([1.0, 2.0], requires_grad=True)
-    same, product = ng.jit(lambda x: (w, x * w))(ng.ones(2))
-    assert same is w
-    (same.sum() + (product * 3).sum()).backward()
-    assert w.grad.tolist() == [4.0, 4.0]
