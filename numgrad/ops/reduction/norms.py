@@ -15,8 +15,6 @@ from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.kernels.reduce import moments, reductions
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, reduced_dims
-from numgrad.ops.core.declare import elementwise
-from numgrad.ops.core.domains import NONZERO, REAL
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -40,25 +38,6 @@ def _norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Arra
     return reductions.norm(in_dtype(array, dtype), dims, keepdim, p)
 
 
-_NORM_SLOPE = elementwise(
-    "norm_slope",
-    ("grad", "input", "norm"),
-    (
-        lambda g, input, norm: g * conj(where(norm == 0, 0, input / norm)),
-        lambda g, grad, norm: where(norm == 0, 0, g * conj(grad)) / conj(norm),
-        lambda g, grad, input, norm: (
-            -where(norm == 0, 0, g * conj(grad)) * conj((input / norm) / norm)
-        ),
-    ),
-    (REAL, REAL, NONZERO),
-    formula=lambda grad, input, norm: grad * where(norm == 0, 0, input / norm),
-    accepts="fc",
-    node="MulBackward0",
-    listed=False,
-    doc="Return the gradient of a 2-norm, 0 where that is 0.",
-)
-
-
 def norm_rule(
     g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, p: float, dtype: Any
 ) -> Tensor | None:
@@ -75,7 +54,7 @@ def norm_rule(
     if p == 1:
         return mul(sgn(input), g)
     if p == 2:
-        return _NORM_SLOPE(g, input, y)
+        return mul(g, _or_0(y, div(input, y)))
     size = absolute(input)
     if math.isinf(p):
         mask = eq(size, y) | isnan(size)
