@@ -181,14 +181,9 @@ def _check_result(scene: Scene, name: str, bodies: Sequence[list[ast.stmt]]) -> 
     """Raise for a variable that is no tensor in both branches."""
     if all(surely_stored(name, block) for block in bodies):
         return
-    kind = scene.kind(name)
-    if kind == "nothing":
-        raise NoAdvice(
-            f"`{name}` gets a value in one branch alone: give it one before, of the same shape "
-            "and dtype"
-        )
-    if kind not in ("tensor", "number", "tree"):
-        raise NoAdvice(
-            f"`{name}` is {'None' if kind == 'None' else f'of type {kind}'} where the branch is "
-            "not taken: begin with a tensor of the shape and dtype that it gets"
-        )
+    scene.check_tensor(
+        name,
+        missing="gets a value in one branch alone: give it one before, of the same shape and dtype",
+        other="where the branch is not taken: begin with a tensor of the shape and dtype that it "
+        "gets",
+    )

@@ -69,18 +69,13 @@ class Carries:
                 scene.casts[name] = f"{name}.to({scene.package}.{dtype})"
 
     def _check(self, name: str) -> None:
-        kind = self._scene.kind(name)
-        if kind == "nothing":
-            raise NoAdvice(
-                f"`{name}` first gets a value in the loop: give it one before, of the shape and "
-                "dtype that it gets there"
-            )
-        if kind not in ("tensor", "number", "tree"):
-            raise NoAdvice(
-                f"`{name}` is {'None' if kind == 'None' else f'of type {kind}'} before the loop, "
-                "which carries tensors and numbers: begin with a tensor of the shape and dtype "
-                "that it gets"
-            )
+        self._scene.check_tensor(
+            name,
+            missing="first gets a value in the loop: give it one before, of the shape and dtype "
+            "that it gets there",
+            other="before the loop, which carries tensors and numbers: begin with a tensor of the "
+            "shape and dtype that it gets",
+        )
 
     def start(self, name: str) -> str:
         """Return what a variable begins with."""
@@ -159,15 +154,12 @@ class _Wide(ast.NodeTransformer):
         self._scene = scene
         self._names = names
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         if not is_number(self._scene, node):
-            return self.generic_visit(node)  # type: ignore[return-value]
+            return self.generic_visit(node)
         if number_dtype(self._scene, node) != "float64":
             return node
         return _Doubled(self._names).visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        return self.generic_visit(node)  # type: ignore[return-value]
 
 
 class _Doubled(ast.NodeTransformer):

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
+from numgrad.jit.advice.names import called_name
 from numgrad.jit.advice.results import alike, is_number
 from numgrad.jit.advice.scene import NoAdvice, Scene
 from numgrad.jit.advice.truth import as_number, as_test
@@ -18,7 +19,7 @@ def expression(scene: Scene, node: ast.expr) -> str:
     if isinstance(node, ast.IfExp):
         return _conditional(scene, node)
     if isinstance(node, ast.Call):
-        name = node.func.id  # type: ignore[attr-defined]
+        name = called_name(node)
         if name in scene.known:
             raise NoAdvice(f"`{name}` asks for numbers")
         return _CALLS[name](scene, node)
@@ -51,7 +52,7 @@ def _extreme(scene: Scene, node: ast.Call) -> str:
     """Return `max` or `min` of some values: the first of those that no other exceeds."""
     if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
         raise NoAdvice("compare with the operations of tensors: stack the values, and take argmax")
-    is_max = node.func.id == "max"  # type: ignore[attr-defined]
+    is_max = called_name(node) == "max"
     if len(node.args) == 1:
         return _extreme_of(scene, node, "argmax" if is_max else "argmin")
     sign = ">" if is_max else "<"
@@ -98,7 +99,7 @@ def _sorted(scene: Scene, node: ast.Call) -> str:
 
 
 def _any_or_all(scene: Scene, node: ast.Call) -> str:
-    name = node.func.id  # type: ignore[attr-defined]
+    name = called_name(node)
     values: Any = node.args[0]
     held = scene.known.get(values.id) if isinstance(values, ast.Name) else None
     if isinstance(held, Tensor) and held.ndim == 1:

@@ -7,6 +7,8 @@ import linecache
 from types import FrameType
 from typing import Any, NamedTuple
 
+from numgrad.jit.advice.names import called_name
+
 __all__ = ["Block", "Found", "find", "is_tested"]
 
 Place = tuple[int, int, int, int]  # line, last line, column, last column
@@ -74,10 +76,10 @@ def _asked_of(tree: ast.AST, frame: FrameType) -> ast.AST:
 
 def _place_of(frame: FrameType) -> Place:
     """Return what part of the source a frame runs."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if None in positions:
+    line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if line is None or last is None or column is None or end is None:
         return frame.f_lineno, frame.f_lineno, -1, -1
-    return positions  # type: ignore[return-value]
+    return line, last, column, end
 
 
 def _path_to(tree: ast.AST, place: Place) -> list[ast.AST]:
@@ -111,7 +113,7 @@ def _construct(path: list[ast.AST]) -> Any:
     node = path[-1]
     if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
         return node
-    if _name_of_call(node) in _ASKING_CALLS:
+    if called_name(node) in _ASKING_CALLS:
         return node
     wanted: Any = None  # the outermost of `and`, `or`, `not` and chains so far
     for outer, inner in zip(path[-2::-1], path[:0:-1], strict=False):
@@ -133,11 +135,6 @@ def is_tested(outer: Any, inner: ast.AST) -> bool:
     """Whether a part is the test of what it is a part of."""
     tests = (ast.If, ast.While, ast.IfExp, ast.Assert)
     return isinstance(outer, tests) and inner is outer.test
-
-
-def _name_of_call(node: ast.AST) -> str:
-    is_named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return node.func.id if is_named else ""  # type: ignore[attr-defined]
 
 
 def _is_not(node: ast.AST) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.advice.branches import Ends, block_lines, branch, indented
 from numgrad.jit.advice.carries import Carries
-from numgrad.jit.advice.names import fresh, leaves_of, loaded_in, stored_in
+from numgrad.jit.advice.names import called_name, fresh, leaves_of, loaded_in, stored_in
 from numgrad.jit.advice.rewriting import check_block, clones, out_of_place
 from numgrad.jit.advice.scene import NoAdvice, Scene, parsed
 from numgrad.jit.advice.truth import as_number, as_test
@@ -143,13 +143,12 @@ def _with_flag(flag: str, test: ast.expr) -> ast.expr:
 def _range(scene: Scene, statement: ast.For) -> tuple[ast.expr, ast.expr, int]:
     """Return where a loop over a range starts and stops, and its step."""
     call = statement.iter
-    is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    if not is_range or call.func.id != "range" or call.keywords:  # type: ignore[attr-defined]
+    if not isinstance(call, ast.Call) or called_name(call) != "range" or call.keywords:
         raise NoAdvice(
             f"it goes through `{ast.unparse(call)}`: stack what it goes through, and write it as a "
             "scan, or go through a range"
         )
-    bounds = call.args  # type: ignore[attr-defined]
+    bounds = call.args
     start = bounds[0] if len(bounds) > 1 else ast.Constant(0)
     step = ast.literal_eval(bounds[2]) if len(bounds) > 2 and _is_literal(bounds[2]) else 1
     if len(bounds) > 2 and (not _is_literal(bounds[2]) or not step):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 __all__ = [
+    "called_name",
     "fresh",
     "leave",
     "leaves_of",
@@ -21,6 +22,13 @@ __all__ = [
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
+
+
+def called_name(node: ast.AST) -> str:
+    """Return the name of the function that an expression calls; of others the empty text."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id
+    return ""
 
 
 def own_parts(block: Sequence[ast.AST]) -> Iterator[ast.AST]:

@@ -44,7 +44,7 @@ class Places(ast.NodeTransformer):
                     continue  # what the block makes itself
                 if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
                     raise NoAdvice(f"it stores `{ast.unparse(node)}`, by a key that may change")
-                self._take(scene, node)
+                self._take(scene, node, base.id)
                 bases.add(base.id)
         for node in own_parts(block):
             if isinstance(node, ast.Call) and loaded_in([node]) & bases:
@@ -55,18 +55,18 @@ class Places(ast.NodeTransformer):
                         "reads as arguments"
                     )
 
-    def _take(self, scene: Scene, node: ast.Attribute | ast.Subscript) -> None:
+    def _take(self, scene: Scene, node: ast.Attribute | ast.Subscript, name: str) -> None:
         text = ast.unparse(node)
         if text in self._names:
             return
-        base = scene.known[node.value.id]  # type: ignore[attr-defined]
+        base = scene.known[name]
         if isinstance(node, ast.Attribute):
             name, held = node.attr, vars(base) if hasattr(base, "__dict__") else {}
             key: Any = name
             if hasattr(type(base), name) and isinstance(getattr(type(base), name), property):
                 raise NoAdvice(f"`{text}` is a property")
         else:
-            key, held = node.slice.value, base  # type: ignore[attr-defined]
+            key, held = ast.literal_eval(node.slice), base
             name = key if isinstance(key, str) and key.isidentifier() else "item"
         name = fresh(name, scene.taken)
         self._names[text] = name

@@ -9,34 +9,17 @@ from typing import Any
 
 from numgrad.base import pytree
 from numgrad.base.dtypes import dtype as Dtype
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.graph.tensor import Tensor
+from numgrad.jit.advice.names import called_name
 
 __all__ = ["NoAdvice", "Scene", "parsed"]
 
-_COMPARISONS = (
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "greater",
-    "less",
-    "greater_equal",
-    "less_equal",
+# Methods that give truth values: scalar operations, other names of these, and compositions.
+_BOOLEAN = frozenset([name for name, op in SCALAR_OPS.items() if op.is_truth]).union(
+    ("greater", "greater_equal", "less", "less_equal", "not_equal"),
+    ("all", "any", "bool", "isclose", "isneginf", "isposinf", "isreal"),
 )
-_BOOLEAN = frozenset(
-    (
-        *_COMPARISONS,
-        "greater_equal",
-        "not_equal",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-        "bool",
-    )
-).union(("all", "any", "isnan", "isinf", "isfinite", "isneginf", "isposinf", "isreal", "isclose"))
 _DRAWING = frozenset(("bernoulli", "multinomial"))
 _OF_PYTHON = frozenset(("len", "isinstance", "hasattr", "callable", "type", "id"))
 
@@ -102,7 +85,7 @@ class Scene:
         return True
 
     def _is_about_it(self, call: ast.Call) -> bool:
-        return isinstance(call.func, ast.Name) and call.func.id in _OF_PYTHON
+        return called_name(call) in _OF_PYTHON
 
     def of_python(self, node: ast.expr) -> bool:
         """Whether an expression is none of a tensor: it asks about an object, or is Python's."""
@@ -174,6 +157,21 @@ class Scene:
             return False
         inner = [*node.args, *[each.value for each in node.keywords]]
         return self.repeats(function.value) and all(map(self.repeats, inner))
+
+    def check_tensor(self, name: str, *, missing: str, other: str) -> None:
+        """Raise for a variable that can't be handed on as tensors, with what is to be done.
+
+        Parameters
+        ----------
+        name : str
+        missing, other : str
+            What follows the name where it has no value, and where it has one of another type.
+        """
+        kind = self.kind(name)
+        if kind == "nothing":
+            raise NoAdvice(f"`{name}` {missing}")
+        if kind not in ("tensor", "number", "tree"):
+            raise NoAdvice(f"`{name}` is {'None' if kind == 'None' else f'of type {kind}'} {other}")
 
     def kind(self, name: str) -> str:
         """Return what a variable holds: "tensor", "number", "tree" of these, or another type."""

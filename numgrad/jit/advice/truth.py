@@ -6,6 +6,7 @@ import ast
 import copy
 from typing import Any
 
+from numgrad.jit.advice.names import called_name
 from numgrad.jit.advice.scene import NoAdvice, Scene, parsed
 
 __all__ = ["as_number", "as_test", "negated"]
@@ -29,8 +30,8 @@ def _is_truth_value(node: ast.expr) -> bool:
         return all(map(_is_truth_value, node.values))
     if isinstance(node, ast.Constant):
         return isinstance(node.value, bool)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("isinstance", "bool", "hasattr", "callable")
+    if called_name(node) in ("isinstance", "bool", "hasattr", "callable"):
+        return True
     is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     return isinstance(node, ast.Compare) or is_not
 
@@ -46,8 +47,8 @@ def _method(node: ast.expr, name: str) -> ast.expr:
 def _truth(scene: Scene, node: ast.expr) -> ast.expr:
     if scene.of_python(node):
         return node
-    if _is_call_of(node, "bool"):
-        return _truth(scene, node.args[0])  # type: ignore[attr-defined]
+    if isinstance(node, ast.Call) and called_name(node) == "bool" and len(node.args) == 1:
+        return _truth(scene, node.args[0])
     if isinstance(node, ast.BoolOp):
         return _connected(scene, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -62,13 +63,6 @@ def _truth(scene: Scene, node: ast.expr) -> ast.expr:
     if scene.is_boolean(node):
         return node
     return ast.Compare(as_number(scene, node), [ast.NotEq()], [ast.Constant(0)])
-
-
-def _is_call_of(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a call of a function with one argument."""
-    if not isinstance(node, ast.Call) or len(node.args) != 1:
-        return False
-    return isinstance(node.func, ast.Name) and node.func.id == name
 
 
 def _connected(scene: Scene, node: ast.BoolOp) -> ast.expr:

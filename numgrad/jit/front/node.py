@@ -10,7 +10,7 @@ from numgrad.graph.backward.accumulate import gradient_edge
 from numgrad.graph.backward.engine import run
 from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, node_type, unpack_array
-from numgrad.graph.recorder import Traced
+from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
@@ -152,7 +152,7 @@ def backward_of(
                 if isinstance(leaf, Tensor)
                 and leaf.requires_grad
                 and not any(leaf is each for each in moved)
-                and _is_computed(leaf._array)
+                and (modes.trace is None or is_traced_array(leaf._array))  # none from outside
             ]
             edges: list[Edge] = [gradient_edge(each) for each in moved]
             edges += edges_from_outside(results, moved, start)
@@ -173,8 +173,3 @@ def backward_of(
         )
 
     return backward
-
-
-def _is_computed(array: Any) -> bool:
-    """Whether a result is one of the trace, and not a tensor from outside, returned as it is."""
-    return modes.trace is None or type(array) is Traced

@@ -8,7 +8,7 @@ from typing import Any
 from numgrad.graph.backward.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.backward.engine import nodes_towards
 from numgrad.graph.node import Node
-from numgrad.graph.recorder import Traced
+from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Edge, Tensor
 
 __all__ = ["edges_from_outside", "inside"]
@@ -37,7 +37,9 @@ def edges_from_outside(
     stack = [
         gradient_edge(output)
         for output in outputs
-        if isinstance(output, Tensor) and output.requires_grad and (in_body or _is_traced(output))
+        if isinstance(output, Tensor)
+        and output.requires_grad
+        and (in_body or is_traced_array(output._array))
     ]
     while stack:
         edge = stack.pop()
@@ -45,7 +47,7 @@ def edges_from_outside(
         if node is None:
             continue
         if isinstance(node, AccumulateGrad):
-            is_inner = not in_body and _is_traced(node.variable)
+            is_inner = not in_body and is_traced_array(node.variable._array)
             if id(node.variable) not in own and not is_inner:
                 found[edge] = None
         elif node.sequence < start:
@@ -54,11 +56,6 @@ def edges_from_outside(
             seen.add(node)
             stack += zip(node.targets, node.numbers, strict=True)
     return list(found)
-
-
-def _is_traced(tensor: Tensor) -> bool:
-    array: Any = tensor._array
-    return type(array) is Traced
 
 
 def inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: int) -> set[Node]:

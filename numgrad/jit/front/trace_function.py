@@ -97,20 +97,8 @@ def _trace(
     caller = tracer.here()
     with tracer.open():
         start = next_sequence()
-        stand_ins = list(leaves)
         traced = tuple([k for k, leaf in enumerate(leaves) if is_traced(leaf)])
-        for k in traced:
-            leaf = leaves[k]
-            array = (
-                leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
-            )
-            stand_ins[k] = stand_for(leaf, tracer.argument(array, k))
-        generators = {}
-        for k, leaf in enumerate(leaves):
-            if isinstance(leaf, Generator):  # whichever is given, it draws from that
-                stand_ins[k] = Generator()
-                generators[stand_ins[k]] = k
-        stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
+        stand_ins, generators = _stand_ins(tracer, leaves, traced)
         args, kwargs = unflatten(spec, stand_ins)
         given = [(*each, dict(own_dict(each[0]))) for each in containers((args, kwargs))]
         found, result_spec = flatten(function(*args, **kwargs))
@@ -194,6 +182,23 @@ def _beginning(function: Callable[..., Any]) -> str:
     """Return the file and the line where a function begins, as a message begins."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return where_user_is() if code is None else f"{code.co_filename}:{code.co_firstlineno}: "
+
+
+def _stand_ins(
+    tracer: Tracer, leaves: Sequence[Any], traced: Sequence[int]
+) -> tuple[list[Any], dict[Generator, int]]:
+    """Return what the function is called with, and which leaves its generators stand for."""
+    stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+    for k in traced:
+        leaf = leaves[k]
+        array = leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
+        stand_ins[k] = stand_for(leaf, tracer.argument(array, k))
+    generators = {}
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, Generator):  # whichever is given, it draws from that
+            stand_ins[k] = Generator()
+            generators[stand_ins[k]] = k
+    return stand_ins, generators
 
 
 def _output(

@@ -133,7 +133,10 @@ def test_gradients_of_what_a_body_gives_as_it_is(body: str, n: int, traced: None
             return (BODIES[body](a, b, n) * WEIGHTS).sum()
 
         expected = gradients(f, n)
-        captured = lambda x, w, n, f=f: ng.jit(lambda x, n: f(x, w, n))(x, n)  # noqa: E731
+
+        def captured(x: Any, w: Any, n: Any, f: Any = f) -> Any:
+            return ng.jit(lambda x, n: f(x, w, n))(x, n)
+
         within = ng.jit(func.grad(f, argnums=(0, 1)))
         for way, found in {
             "jit": gradients(ng.jit(f), n),
