@@ -77,7 +77,10 @@ def body_of_batch(batcher: Any, first: Any) -> Iterator[Any]:
 
 
 def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
-    """Record a loop outside, and return its results inside; see `numgrad.jit.front.loops`."""
+    """Record a loop outside, and return its results inside.
+
+    See `numgrad.jit.front.control_flow.loops`.
+    """
     body = call.recorded.note
     given = [batcher.part(each) for each in call.given]
     with batcher.outside():

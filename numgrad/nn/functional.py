@@ -31,15 +31,8 @@ from numgrad.ops.nn.activations import (
     tanhshrink,
     threshold,
 )
-from numgrad.ops.nn.alignments import ctc_loss
 from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.bags import embedding_bag
-from numgrad.ops.nn.class_margins import (
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-)
-from numgrad.ops.nn.classes import cross_entropy, nll_loss
 from numgrad.ops.nn.distances import cosine_similarity, normalize, pairwise_distance
 from numgrad.ops.nn.dropping import (
     alpha_dropout,
@@ -51,14 +44,34 @@ from numgrad.ops.nn.dropping import (
 )
 from numgrad.ops.nn.gumbel import gumbel_softmax
 from numgrad.ops.nn.layers import bilinear, embedding, linear, one_hot
-from numgrad.ops.nn.linear_losses import linear_cross_entropy
-from numgrad.ops.nn.margins import (
+from numgrad.ops.nn.losses.alignments import ctc_loss
+from numgrad.ops.nn.losses.class_margins import (
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+)
+from numgrad.ops.nn.losses.classes import cross_entropy, nll_loss
+from numgrad.ops.nn.losses.linear_losses import linear_cross_entropy
+from numgrad.ops.nn.losses.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
+)
+from numgrad.ops.nn.losses.probabilities import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+)
+from numgrad.ops.nn.losses.regression import (
+    gaussian_nll_loss,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
 )
 from numgrad.ops.nn.multi_head_attention import multi_head_attention_forward
 from numgrad.ops.nn.normalised import (
@@ -68,20 +81,7 @@ from numgrad.ops.nn.normalised import (
     layer_norm,
     rms_norm,
 )
-from numgrad.ops.nn.probabilities import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    kl_div,
-)
 from numgrad.ops.nn.rectified import celu_, hardshrink, prelu, rrelu_, selu_, threshold_
-from numgrad.ops.nn.regression import (
-    gaussian_nll_loss,
-    huber_loss,
-    l1_loss,
-    mse_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-)
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh

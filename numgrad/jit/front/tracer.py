@@ -25,9 +25,15 @@ from numgrad.graph.recorder import (
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.backward.loops import BackwardLoops
 from numgrad.jit.backward.turns import reached
-from numgrad.jit.front.control import RECORDING
-from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
-from numgrad.jit.front.loop_calls import FirstTurn, Inputs, LoopCall, cut_loop, stand_ins
+from numgrad.jit.front.control_flow.control import RECORDING
+from numgrad.jit.front.control_flow.grown_stacks import GrownStacks, by_rows
+from numgrad.jit.front.control_flow.loop_calls import (
+    FirstTurn,
+    Inputs,
+    LoopCall,
+    cut_loop,
+    stand_ins,
+)
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.front.traced_values import TracedValues

@@ -9,7 +9,7 @@ from numgrad.kernels.move.places import are_inside, unless_inside
 from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
-from numgrad.ops.nn.reduced import reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import reduced, reduction_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.reduction.softmax import log_softmax

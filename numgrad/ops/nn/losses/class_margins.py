@@ -11,7 +11,7 @@ from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.scattering import scatter
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.gradient_layouts import gradient_by_rows
-from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid, relu
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import mean

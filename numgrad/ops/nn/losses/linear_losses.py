@@ -6,8 +6,8 @@ import math
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.shape import reshape
-from numgrad.ops.nn.classes import cross_entropy
 from numgrad.ops.nn.layers import linear
+from numgrad.ops.nn.losses.classes import cross_entropy
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["linear_cross_entropy"]

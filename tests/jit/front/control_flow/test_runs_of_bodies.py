@@ -9,7 +9,7 @@ import pytest
 
 import numgrad as ng
 from numgrad import func
-from numgrad.jit.front.body_state import BodyState
+from numgrad.jit.front.control_flow.body_state import BodyState
 
 Function = Callable[[Any], Any]
 

@@ -19,7 +19,7 @@ from numgrad.ops.indexing.scattering import scatter_add
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
-from numgrad.ops.nn.reduced import reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import reduced, reduction_of
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.pointwise.selection import clamp_min, where
 from numgrad.ops.reduction.reductions import mean

@@ -16,8 +16,15 @@ from numgrad.graph.modes.state import modes
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
-from numgrad.jit.front.derived_turns import BackwardTurn, ForwardTurn, or_zeros
-from numgrad.jit.front.loop_calls import Body, FirstTurn, LoopCall, Recorded, Turn, stand_ins
+from numgrad.jit.front.control_flow.derived_turns import BackwardTurn, ForwardTurn, or_zeros
+from numgrad.jit.front.control_flow.loop_calls import (
+    Body,
+    FirstTurn,
+    LoopCall,
+    Recorded,
+    Turn,
+    stand_ins,
+)
 from numgrad.jit.front.states import drawing_alike
 
 __all__ = ["drawing_for", "record_loop"]

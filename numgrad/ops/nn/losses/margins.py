@@ -7,7 +7,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.nn.distances import pairwise_distance
-from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import sqrt
 from numgrad.ops.pointwise.selection import clamp_min, minimum, where

@@ -13,9 +13,9 @@ import numpy as np
 from numgrad.graph.modes.state import recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.jit.front.body_state import BodyState
-from numgrad.jit.front.loop_calls import FirstTurn, Recorded, Turn
-from numgrad.jit.front.loops import drawing_for, record_loop
+from numgrad.jit.front.control_flow.body_state import BodyState
+from numgrad.jit.front.control_flow.loop_calls import FirstTurn, Recorded, Turn
+from numgrad.jit.front.control_flow.loops import drawing_for, record_loop
 
 __all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
 

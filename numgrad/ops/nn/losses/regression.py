@@ -14,7 +14,7 @@ from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.movement.unit_dims import broadcast_tensors, unsqueeze
 from numgrad.ops.nn.gradient_layouts import all_by_rows
-from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.exponential import exp, log
 from numgrad.ops.pointwise.rounding import sign

@@ -10,7 +10,7 @@ from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.run_time import at_run_time
 from numgrad.ops.nn.gradient_layouts import gradient_as_input
-from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
+from numgrad.ops.nn.losses.reduced import OLD, reduced, reduction_of
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import exp, log, log1p
 from numgrad.ops.pointwise.logarithms import xlogy

@@ -16,7 +16,7 @@ from numgrad.graph.modes.state import modes, recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
-from numgrad.jit.front.loop_calls import Turn
+from numgrad.jit.front.control_flow.loop_calls import Turn
 from numgrad.jit.front.outside import inside
 
 __all__ = ["BackwardTurn", "ForwardTurn", "or_zeros"]

@@ -11,21 +11,21 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.nn.alignments import ctc_loss
-from numgrad.ops.nn.margins import (
+from numgrad.ops.nn.losses.alignments import ctc_loss
+from numgrad.ops.nn.losses.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
     triplet_margin_loss,
 )
-from numgrad.ops.nn.probabilities import (
+from numgrad.ops.nn.losses.probabilities import (
     binary_cross_entropy_with_logits,
     divergences,
     kl_div,
     logit_losses,
 )
-from numgrad.ops.nn.reduced import reduced
-from numgrad.ops.nn.regression import poisson_nll_loss
+from numgrad.ops.nn.losses.reduced import reduced
+from numgrad.ops.nn.losses.regression import poisson_nll_loss
 from numgrad.ops.nn.twice import declare_again, rule_of
 
 __all__: list[str] = []

@@ -1,0 +1,1 @@
+"""Loops and branches of a traced function, and what their bodies read."""

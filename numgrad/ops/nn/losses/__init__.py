@@ -1,0 +1,1 @@
+"""Losses: of real numbers, classes, probabilities, margins and sequences of labels."""
