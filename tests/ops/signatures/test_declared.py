@@ -43,9 +43,9 @@ NOT_COMPARED += ("nuclear_norm", "embedding_bag", "range", "hash_tensor", "is_pi
 # These have a second signature there, for packed sequences.
 NOT_COMPARED += ("gru", "lstm", "rnn_tanh", "rnn_relu")
 # What PyTorch has by these names in nn.functional and masked, and most of it written in Python.
-_OF_NN = ("activations", "softmax", "gumbel", "regression", "classes", "margins")
-_OF_NN += ("layers", "linear_losses", "normalised", "dropping", "probabilities")
-_OF_NN += ("class_margins",)
+_OF_NN = ("activations", "softmax", "gumbel", "layers", "normalised", "dropping")
+_OF_NN += ("losses.classes", "losses.class_margins", "losses.linear_losses", "losses.margins")
+_OF_NN += ("losses.probabilities", "losses.regression")
 _FUNCTIONAL = ("numgrad.ops.masked", *[f"numgrad.ops.nn.{each}" for each in _OF_NN])
 PARSED = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
